@@ -31,9 +31,9 @@ GRACE = 1.0  # seconds for a checkpoint; all have to be gone two seconds after t
 CONTINUE = "taskmix: stopped. Run the same command again to continue."
 BEGIN_ANEW = "taskmix: stopped. Nothing is kept: the same command begins anew."
 WATCHED = "taskmix: stopped watching. The study is as it was."
-# Commands that write once, at their end.
-KEEP_NOTHING = {"predict", "report", "improve", "simulate", "laws"}
-REPRODUCE_NOTHING = {"bandit", "transfer-theory"}
+# Commands that write once, at their end, or nothing; the word behind some of them says so.
+KEEP_NOTHING = {"check", "improve", "laws", "mix", "plan", "predict", "report", "transfer --new"}
+KEEP_NOTHING |= {f"sequences {word}" for word in ("adapt", "next", "sample", "score")}
 
 _NUMBERS = (_signal.SIGINT, _signal.SIGTERM)
 
@@ -163,12 +163,12 @@ def _sleep(seconds: float) -> None:
 
 
 def _sentence(words: list[str]) -> str:
-    names = [word for word in words if not word.startswith("-")][:2]
-    if names[:1] == ["watch"]:
+    command, *more = words or [""]
+    if command == "report" and "--live" in more:
         return WATCHED
-    nothing = names[:1] and names[0] in KEEP_NOTHING
-    nothing = nothing or (names[:1] == ["reproduce"] and names[-1] in REPRODUCE_NOTHING)
-    return BEGIN_ANEW if nothing else CONTINUE
+    named = more if command == "transfer" else more[:1]  # an option may stand anywhere
+    asked = {command, *(f"{command} {word.partition('=')[0]}" for word in named)}
+    return BEGIN_ANEW if asked & KEEP_NOTHING else CONTINUE
 
 
 def _say(sentence: str) -> None:

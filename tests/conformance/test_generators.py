@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import FrozenInstanceError, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -27,8 +27,6 @@ from taskmix.sequences import (
     sums_by_sequence,
     take_generators,
 )
-from taskmix.sequences._dynamics import _passes as dynamics_passes
-from taskmix.sequences._hidden import _passes as hidden_passes
 
 SYMBOLS = 3
 
@@ -385,26 +383,6 @@ def test_what_is_fixed_stays(name: str) -> None:
         assert after + options.log_prior(new).sum() >= before - 1e-9 * abs(before)
     with pytest.raises(OptionError, match="names of parameters"):
         replace(options, fixed=("colour",))
-
-
-@every_generator
-def test_options_are_frozen_and_compare_by_value(name: str) -> None:
-    options = GENERATORS[name]
-    assert options == replace(options)
-    with pytest.raises(FrozenInstanceError):
-        options.observes = "nothing"
-
-
-@pytest.mark.parametrize("name", OUR_OWN)
-def test_without_numba_everything_is_the_same(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    options, prepared, weights, parameters = begin(name, draw(name))
-    fast = options.expect(parameters, prepared, weights)
-    likelihood = options.log_likelihood(parameters, prepared)
-    for module in (hidden_passes, dynamics_passes):
-        monkeypatch.setattr(module, "compiled", lambda kind: None)
-    np.testing.assert_allclose(options.log_likelihood(parameters, prepared), likelihood)
-    if options.additive:
-        assert_same(fast.statistics, options.expect(parameters, prepared, weights).statistics)
 
 
 @pytest.mark.parametrize("halting", [True, False])

@@ -190,15 +190,6 @@ def test_extreme_rewards_leave_everything_finite(make: Callable[[int], AnyPolicy
 
 
 @every_policy
-@pytest.mark.slow
-@pytest.mark.filterwarnings("error::RuntimeWarning")
-def test_a_million_extreme_rewards_leave_everything_finite(
-    make: Callable[[int], AnyPolicy],
-) -> None:
-    endure(make(8), 1_000_000)
-
-
-@every_policy
 @pytest.mark.parametrize("wrong", [[], [5, 0, 3], [[1, 2], [3, 4]]])
 def test_sizes_that_no_tasks_have_are_refused(
     make: Callable[[int], AnyPolicy], wrong: list[Any]

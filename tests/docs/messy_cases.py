@@ -674,7 +674,7 @@ CASES: dict[str, list[Case]] = {
         Case(
             have="a row without a label (empty, `null`, NaN)",
             happens="left out and counted; refused with `--strict`",
-            says="1 of 21 rows has no `label` and was left out; the first is a.csv, row 22",
+            says="1 of 21 rows has no `label` and was left out; the first is a.csv, line 22",
             files={"a.csv": TABLE + "a text without a label,\n"},
             source="a.csv",
             tasks=ALL,
@@ -735,7 +735,7 @@ CASES: dict[str, list[Case]] = {
         Case(
             have="empty texts",
             happens="kept and counted",
-            says="1 text is empty, and kept; the first is a.csv, row 22",
+            says="1 text is empty, and kept; the first is a.csv, line 22",
             files={"a.csv": TABLE + " ,y\n"},
             source="a.csv",
             tasks={"a": 21},

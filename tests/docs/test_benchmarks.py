@@ -9,19 +9,11 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-# They measure a part that has no public name: a step of the fleet without its records, the driver of a
-# cluster without its work, a log written faster than a run can write it, the F1 and the data of a
-# paper's experiment, the adviser's curve without its runs, the rows that an estimate by gradients is
-# made of.
+# They measure a part that has no public name: a step of the fleet without its records, a log written
+# faster than a run can write it.
 OF_PRIVATE_PARTS = {
     "fleet.py",
-    "cluster.py",
     "counterfactual.py",
-    "transfer_surrogates.py",
-    "_few_labels.py",
-    "_transfer_tables.py",
-    "curve_forecasts.py",
-    "gradient_estimates.py",
 }
 
 

@@ -9,6 +9,8 @@ import pytest
 from build import weighting_table
 from site_methods import Method, all_methods, markdown_of, maths, method_pages, options_table
 
+from taskmix.weighting import Needs
+
 METHODS = all_methods()
 PAGES = dict(method_pages(weighting_table()))
 
@@ -19,9 +21,13 @@ def of_family(folder: str) -> set[str]:
 
 def test_every_weighting_and_every_policy_a_user_can_name_has_a_page() -> None:
     import taskmix.policies
-    from taskmix.cli._options._weightings import WORDS
+    import taskmix.weighting
 
-    assert of_family("weightings") == {word.method for word in WORDS.values()}
+    kinds = vars(taskmix.weighting).values()
+    weightings = {
+        kind.__name__ for kind in kinds if isinstance(getattr(kind, "needs", None), Needs)
+    }
+    assert of_family("weightings") == weightings
     named = [getattr(taskmix.policies, name) for name in taskmix.policies.__all__]
     options = [kind for kind in named if dataclasses.is_dataclass(kind)]
     policies = {k.__name__ for k in options if hasattr(k, "select") and hasattr(k, "init")}
@@ -30,10 +36,9 @@ def test_every_weighting_and_every_policy_a_user_can_name_has_a_page() -> None:
     assert of_family("rewards") == rewards
 
 
-def test_every_generator_surrogate_and_engine_has_a_page() -> None:
+def test_every_generator_and_surrogate_has_a_page() -> None:
     import taskmix.sequences
     import taskmix.transfer
-    from taskmix.laws._learning._regressor import ENGINES
 
     named = [getattr(taskmix.sequences, name) for name in taskmix.sequences.__all__]
     kinds = {k.__name__ for k in named if dataclasses.is_dataclass(k) and hasattr(k, "prepare")}
@@ -41,7 +46,6 @@ def test_every_generator_surrogate_and_engine_has_a_page() -> None:
     surrogates = {name for name in taskmix.transfer.__all__ if name.endswith("Surrogate")}
     surrogates -= {"Surrogate"}  # the protocol
     assert of_family("surrogates") == surrogates
-    assert of_family("engines") == {engine.__name__ for engine in ENGINES.values()}
 
 
 def test_the_table_of_options_is_that_of_the_dataclass() -> None:
@@ -67,9 +71,6 @@ def test_a_page_has_every_part(method: Method) -> None:
 
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: str(method.name))
 def test_the_example_runs(method: Method, capsys: pytest.CaptureFixture[str]) -> None:
-    if method.family["folder"] == "engines":
-        pytest.importorskip("pyoperon")
-        pytest.importorskip("gplearn")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         exec(compile(method.example, method.path, "exec"), {"__name__": "example"})

@@ -102,3 +102,28 @@ def test_links_of_the_readme_lead_somewhere() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     for target in re.findall(r"\]\(([^)#]+)[^)]*\)", text):
         assert re.match("https?:", target) or (ROOT / target).exists(), target
+
+
+PAPERS = ROOT / "docs" / "papers"
+INDEX = (PAPERS / "index.md").read_text(encoding="utf-8").splitlines()
+ROWS = [line.strip("| ").split(" | ") for line in INDEX if line.startswith("| [")]
+
+
+def plain_section(link: str) -> str:
+    """The words of a page, or of the section that the link names, without emphasis."""
+    name, _, anchor = link.partition("#")
+    text = (PAPERS / name).read_text(encoding="utf-8")
+    sections = {"": text}
+    for section in re.split(r"(?m)^##+ ", text)[1:]:
+        heading, _, words = section.partition("\n")
+        sections[re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-")] = words
+    return " ".join(sections[anchor].replace("*", "").split())
+
+
+@pytest.mark.parametrize(("paper", "claim", "found"), ROWS)
+def test_the_index_of_papers_says_what_their_pages_say(paper: str, claim: str, found: str) -> None:
+    section = plain_section(re.findall(r"\]\((.+?)\)", paper)[0])
+    for words in found.split(" … "):
+        assert words in section
+    for figure in re.findall(r"\d+(?:\.\d+)?", claim):
+        assert re.search(rf"(?<![\d.]){re.escape(figure)}(?![\d.]*\d)", section), figure

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import os
+import runpy
 import signal
 import subprocess
 import sys
@@ -22,7 +23,6 @@ from typing import Any
 import psutil
 import torch
 
-from taskmix._program import main
 from taskmix.engine import DigitsSource, Run, _workers, execute
 from taskmix.errors import RecordError
 from taskmix.models import Perceptron
@@ -33,6 +33,9 @@ TRAIN = f"train {SMALL} --steps 100 --checkpoint-every 10 --evaluate-every 100 -
 TRANSFER = (
     f"transfer {SMALL} --target parity --steps 20 --subsets 6 --alone 2 --held-out 3 --prefixes 1"
 ).split()
+# The last line of a command that was told to stop.
+CONTINUE = "taskmix: stopped. Run the same command again to continue."
+BEGIN_ANEW = "taskmix: stopped. Nothing is kept: the same command begins anew."
 PATIENCE = 240.0  # seconds until a command counts as hung
 
 
@@ -104,7 +107,7 @@ class Command:
             self.prepare()
             sys.argv = ["taskmix", *words]
             try:
-                main()
+                runpy.run_module("taskmix", run_name="__main__")
             except SystemExit as ended:
                 code = int(ended.code or 0)
             sys.stdout.flush()

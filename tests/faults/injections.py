@@ -20,10 +20,9 @@ from typing import Self
 
 import psutil
 
-from taskmix._signals import CONTINUE
 from taskmix.records import Study, _summary
 
-from .disturbed import Command, Tally, compare, finish, finished_runs, look, steps_done
+from .disturbed import CONTINUE, Command, Tally, compare, finish, finished_runs, look, steps_done
 
 Inject = Callable[[Command, Tally, random.Random], None]
 

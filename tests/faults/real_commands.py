@@ -205,7 +205,7 @@ CASES = (
     ),
     Case(
         "simulate",
-        "simulate {inputs}/tasks --real a --count 3 --alpha 0.8 --out {out}/made",
+        "laws simulate {inputs}/tasks --real a --count 3 --alpha 0.8 --out {out}/made",
         _made,
         keeps=False,
         again=(0, 2),  # a folder that is written already is refused

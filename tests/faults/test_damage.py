@@ -136,5 +136,5 @@ def test_damage_anywhere_is_seen_and_costs_no_finished_run(
     monkeypatch: pytest.MonkeyPatch, damage: Damage
 ) -> None:
     with TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as folder:
-        tally = inject(Path(folder), 120, damage, monkeypatch)
+        tally = inject(Path(folder), 60, damage, monkeypatch)
     assert tally.is_clean, tally

@@ -20,7 +20,7 @@ from taskmix.records import Study
 from taskmix.training import Event, StepEvent
 from taskmix.weighting import BanditMTL, Equal, ExcessMTL
 
-KILLS = 20
+KILLS = 8
 
 POLICY = Run(
     label="killed",
@@ -68,10 +68,10 @@ def in_child(run: Run, path: Path, die_at: int | None, die_after: float | None) 
 
 @pytest.mark.parametrize(
     "run",
-    [POLICY, WEIGHTING, BANDIT, GRADIENTS],
-    ids=["policy", "weighting", "bandit weighting", "gradient weighting"],
+    [POLICY, BANDIT, GRADIENTS],
+    ids=["policy", "weighting of losses", "weighting of gradients"],
 )
-def test_a_run_killed_twenty_times_ends_with_the_same_bits(tmp_path: Path, run: Run) -> None:
+def test_a_run_killed_again_and_again_ends_with_the_same_bits(tmp_path: Path, run: Run) -> None:
     torch.set_num_threads(1)
     execute(run, Study(tmp_path / "whole"))
     chance = random.Random(0)

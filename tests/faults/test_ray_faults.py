@@ -25,7 +25,6 @@ import ray
 import torch
 
 from taskmix.engine import Here, Observers, Progress, Ray
-from taskmix.engine._ray import _sender
 from taskmix.records import Study
 
 SCRIPT = Path(__file__).with_name("ray_driver.py")
@@ -99,6 +98,7 @@ def must_be_whole(study: Path, whole: Study) -> None:
         assert (found.status, found.scores) == ("finished", told.scores)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_workers_and_the_raylet_are_killed_and_every_run_is_done(
     tmp_path: Path, whole: Study, moment: int
@@ -176,7 +176,7 @@ def test_a_machine_is_lost_and_its_runs_go_on_from_what_was_sent_home(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     made, nodes = machines
-    monkeypatch.setattr(_sender, "SEND_EVERY", 0.2)
+    monkeypatch.setattr("taskmix.engine._ray._sender.SEND_EVERY", 0.2)
     study, lost = Study(tmp_path / "study"), threading.Event()
     begun: list[int] = []
 

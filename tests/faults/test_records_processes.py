@@ -48,41 +48,6 @@ def whole(folder: Path, number: int) -> dict[str, Any]:
     return dict(TOY.outcome(folder_of(folder / "whole", number)))
 
 
-def test_a_run_killed_twenty_times_ends_with_the_record_of_one_that_never_was(
-    tmp_path: Path,
-) -> None:
-    chance, undisturbed = random.Random(1), whole(tmp_path, 0)
-    folder, kills = folder_of(tmp_path / "killed", 0), 0
-    reached: list[int] = []
-
-    def begin(study: str, log: str) -> Any:
-        worker = process(tmp_path / study, [0], tmp_path / log)
-        while worker.is_alive() and not (tmp_path / f"{log}-begun").exists():
-            time.sleep(0.001)
-        return worker
-
-    # How long a run takes depends on what else the machine does: kills come within that time.
-    timed, start = begin("timed", "log-timed"), time.monotonic()
-    timed.join()
-    span = time.monotonic() - start
-    while kills < 20:
-        worker = begin("killed", f"log-{kills}")
-        time.sleep(chance.uniform(0.0, span))
-        worker.kill()
-        worker.join()
-        kills += 1
-        TOY.must_read_right(folder, undisturbed)
-        summary = folder.summary()
-        reached.append(summary.step if summary is not None else 0)
-        if summary is not None and summary.status == "finished":
-            folder.path.rename(tmp_path / f"done-{kills}")  # and once more
-    last = process(tmp_path / "killed", [0], tmp_path / "log")
-    last.join()
-    assert last.exitcode == 0
-    assert TOY.outcome(folder) == undisturbed
-    assert len(set(reached)) > 2, f"the kills should come at different steps: {reached}"
-
-
 def test_processes_that_share_a_study_do_every_run_once(tmp_path: Path) -> None:
     numbers = list(range(20))
     workers = []

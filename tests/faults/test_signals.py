@@ -15,8 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from taskmix._signals import BEGIN_ANEW, CONTINUE
-
+from .disturbed import BEGIN_ANEW, CONTINUE
 from .real_commands import Case, Started, environment, noise_of
 
 TRAIN = Case(

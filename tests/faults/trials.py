@@ -14,9 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from taskmix._signals import BEGIN_ANEW, CONTINUE
-
-from .disturbed import finished_runs
+from .disturbed import BEGIN_ANEW, CONTINUE, finished_runs
 from .real_commands import Case, Started, noise_of
 
 GONE = 2.0  # seconds in which an interrupt ends everything

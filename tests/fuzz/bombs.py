@@ -7,6 +7,7 @@ import json
 import os
 import resource
 import struct
+import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -19,7 +20,7 @@ import pyarrow.parquet as pq
 from readers import all_readers
 
 from taskmix.errors import TaskmixError
-from taskmix.records._tables import STEPS
+from taskmix.files import Allowance
 
 GIGABYTE = 1 << 30
 PIECE = 10 << 20
@@ -34,9 +35,8 @@ def peak_of(action: Callable[[], object], *, free: int = GIGABYTE) -> tuple[str,
     child = os.fork()
     if child == 0:
         try:
-            from taskmix.files import _allowance
-
-            _allowance.free_memory = lambda: free
+            sys.modules[Allowance.__module__].free_memory = lambda: free  # type: ignore[attr-defined]
+            pa.default_memory_pool().release_unused()  # what making the file took would be used again
             Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
             before = _resident("VmRSS")
             try:
@@ -277,8 +277,25 @@ def feather_of_nothing(path: Path) -> Path:
     return _feather(path, pa.table({"x": pa.nulls(1_000_000_000)}))
 
 
+def saved_zeros(folder: Path) -> Path:
+    """What `save_to_disk` leaves, with one batch of four hundred megabytes of zeros, packed."""
+    (folder / "state.json").write_text('{"_data_files": [{"filename": "a.arrow"}]}')
+    (folder / "dataset_info.json").write_text("{}")
+    rows = pa.table({"x": pa.repeat(pa.scalar(0, pa.int64()), 50_000_000)})
+    options = pa.ipc.IpcWriteOptions(compression="zstd")
+    with pa.ipc.new_stream(folder / "a.arrow", rows.schema, options=options) as writer:
+        writer.write_table(rows)
+    return folder / "a.arrow"
+
+
 def vectors_of_one_word(path: Path) -> Path:
     path.write_bytes(zeros_of(b"a 0\n"))
+    return path
+
+
+def vectors_of_numbers(path: Path) -> Path:
+    """A word whose numbers do not end."""
+    path.write_bytes(zeros_of(b"0 ", b"a "))
     return path
 
 
@@ -312,9 +329,10 @@ def _run(folder: Path) -> Path:
 def run_of_equal_steps(folder: Path) -> Path:
     """Three million rows that are all the same."""
     part = _run(folder)
-    row = pa.Table.from_pylist([{"step": 3, "task": "a", "loss": 0.5}], schema=STEPS)
+    schema = pq.read_schema(part)
+    row = pa.Table.from_pylist([{"step": 3, "task": "a", "loss": 0.5}], schema=schema)
     group = row.take(pa.array(np.zeros(65536, np.int64)))
-    with pq.ParquetWriter(part, STEPS, compression="zstd", write_page_checksum=True) as writer:
+    with pq.ParquetWriter(part, schema, compression="zstd", write_page_checksum=True) as writer:
         for _ in range(50):
             writer.write_table(group)
     return part
@@ -323,14 +341,14 @@ def run_of_equal_steps(folder: Path) -> Path:
 def run_of_long_names(folder: Path) -> Path:
     """Names of tasks of 100 kB, in a group of rows that refer to them."""
     part = _run(folder)
-    names = pa.array(["a" * 100_000])
+    names, schema = pa.array(["a" * 100_000]), pq.read_schema(part)
     columns = {
         field.name: pa.DictionaryArray.from_arrays(
             pa.array(np.zeros(50_000, np.int32)).cast(field.type.index_type), names
         )
         if pa.types.is_dictionary(field.type)
         else pa.nulls(50_000, field.type)
-        for field in STEPS
+        for field in schema
     }
-    pq.write_table(pa.table(columns, schema=STEPS), part, write_page_checksum=True)
+    pq.write_table(pa.table(columns, schema=schema), part, write_page_checksum=True)
     return part

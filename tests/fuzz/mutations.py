@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import copy
+import json
 import random
 from collections.abc import Callable, Sequence
+from typing import Any
 
 WORDS = (
     b"\x00",
@@ -149,3 +153,65 @@ def mutated(
         names.append(mutation.__name__)
         data = mutation(data, chance, (*WORDS, *words) if words else WORDS)
     return bytes(data), "+".join(names)
+
+
+ODD: tuple[Any, ...] = (
+    None,
+    True,
+    -1,
+    0,
+    3,
+    7.5,
+    3_000_000,
+    2**31 - 1,
+    2**63,
+    10**400,
+    float("nan"),
+    float("inf"),
+    "",
+    "a",
+    "\u0378",
+    "\ud800",
+    "a\0b",
+    "../a",
+    "gpt2",
+    "a" * 5000,
+    [],
+    [[]],
+    [0, 0],
+    [3_000_000],
+    [None, "a"],
+    ["a", "a"],
+    {},
+    {"type": "x"},
+    {"names": [0]},
+    {"feature": {"names": "ab"}},
+    [{"filename": ["data-00000-of-00001.arrow"]}],
+    {"AutoConfig": "odd.Odd"},
+)
+
+
+def refit_document(sound: bytes) -> Callable[[bytes], bytes]:
+    """What is no JSON any more becomes the sound document with one to three values changed."""
+
+    def refit(data: bytes) -> bytes:
+        with contextlib.suppress(ValueError, RecursionError):
+            json.loads(data)
+            return data
+        chance, document = random.Random(data), json.loads(sound)
+        for _ in range(chance.choice((1, 1, 2, 3))):
+            document = _changed(document, chance)
+        return json.dumps(document).encode()
+
+    return refit
+
+
+def _changed(value: Any, chance: random.Random) -> Any:
+    """The value with another in place of it, or of one inside it, or with an entry more."""
+    if not isinstance(value, dict | list) or not value or chance.random() < 0.1:
+        return copy.deepcopy(chance.choice(ODD))
+    if isinstance(value, dict) and chance.random() < 0.05:
+        return value | {"odd": copy.deepcopy(chance.choice(ODD))}
+    place = chance.choice(list(value) if isinstance(value, dict) else range(len(value)))
+    value[place] = _changed(value[place], chance)
+    return value

@@ -25,6 +25,9 @@ import pyarrow as pa
 import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import torch
+from mutations import refit_document
+from pretrained import pretrained_readers
+from saved import files_beside, read_saved, saved_files
 from synthetic_advice import advice_document
 from synthetic_study import task_names, write_study
 from synthetic_transfer import transfer_document
@@ -34,7 +37,7 @@ from taskmix.counterfactual import log_of_runs
 from taskmix.engine import FolderSource, Run, execute, load_model, save_models
 from taskmix.engine._model_folder import replacing_model
 from taskmix.laws import LawRegressor, learn_laws, parse_formula, read_laws, read_table
-from taskmix.laws._fitting._table import as_columns
+from taskmix.laws._table import as_columns
 from taskmix.models import Perceptron
 from taskmix.numerics import Interval
 from taskmix.plans import Plan, load_advice
@@ -44,9 +47,9 @@ from taskmix.report import write_report
 from taskmix.sequences import (
     HeldOutFigures,
     Markov,
-    MixtureDocument,
     MixtureFolder,
     SequenceMixture,
+    SequenceReport,
     load_mixture,
     save_mixture,
 )
@@ -123,19 +126,6 @@ PLAN = json.dumps(
     },
     indent=1,
 ).encode()
-PLAN_1 = json.dumps(
-    {
-        "version": 1,
-        "tasks": ["a", "b"],
-        "probabilities": [0.25, 0.75],
-        "stages": [{"begin": 0, "probabilities": [0.5, 0.5]}],
-        "groups": [["a", "b"]],
-        "weighting": {"kind": "Equal"},
-        "expected": [{"task": "a", "metric": "accuracy", "value": 1, "low": 0.5, "high": 1.5}],
-        "evidence": {"runs": 3},
-    },
-    indent=1,
-).encode()
 DECIDED = json.dumps(
     {
         "version": 2,
@@ -145,7 +135,7 @@ DECIDED = json.dumps(
     },
     indent=2,
 ).encode()
-SUMMARY = MixtureDocument(
+SUMMARY = SequenceReport(
     generators=2,
     bound=-9.5,
     iterations=3,
@@ -537,7 +527,7 @@ def all_readers() -> list[Reader]:
             lambda folder: load_tasks(folder / "data", settings=folder / "tasks.toml"),
             {"data/rows.csv": CSV},
         ),
-        Reader("plan", "plan.json", (PLAN, PLAN_1), lambda folder: Plan.load(folder / "plan.json")),
+        Reader("plan", "plan.json", (PLAN,), lambda folder: Plan.load(folder / "plan.json")),
         Reader(
             "run.json",
             "1/run.json",
@@ -599,6 +589,18 @@ def all_readers() -> list[Reader]:
         Reader("summary of sequences", "summary.json", (SUMMARY,), _summarised),
         Reader("parquet, references", "r.parquet", _referring(), _rows("r.parquet")),
         Reader("mixture", "mixture.safetensors", (_saved_mixture(),), _model, refit=refit_state),
+        *(
+            Reader(
+                f"save_to_disk, {Path(place).name}",
+                place,
+                seeds,
+                read_saved,
+                files_beside(place),
+                refit_document(seeds[0]) if place.endswith(".json") else None,
+            )
+            for place, seeds in saved_files().items()
+        ),
+        *pretrained_readers(Reader),
     ]
 
 

@@ -15,9 +15,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from bombs import peak_of
-from readers import Reader, all_readers, refit_encoding
+from readers import Reader, all_readers, refit_encoding, replacing_model
 
-from taskmix.engine._model_folder import replacing_model
 from taskmix.errors import InputError, RecordError, TaskFileError
 from taskmix.records import load_state, save_state
 from taskmix.report import write_report

@@ -1,9 +1,12 @@
-"""Bombs under the default limits: refused in a sentence, before a tenth of the free memory is used."""
+"""Small files that claim or become large ones: refused in a sentence, in a tenth of the free memory."""
 
 from __future__ import annotations
 
 import gzip
+import json
 import random
+import struct
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,7 +18,8 @@ import pytest
 from bombs import GIGABYTE, peak_of, zeros_of
 
 from taskmix.laws import read_table
-from taskmix.records import Study
+from taskmix.plans import Plan
+from taskmix.records import RunFolder, Study, load_state
 from taskmix.tasks import load_tasks, read_rows, read_word_vectors
 
 MOST = GIGABYTE // 10
@@ -24,6 +28,11 @@ LARGEST_FILE = 8 << 20  # bytes of a bomb as it lies on the disk
 
 def must_be_refused(path: Path, read: Callable[[], object], names: str = "byte_limit") -> None:
     assert path.stat().st_size < LARGEST_FILE
+    must_be_told(read, names)
+
+
+def must_be_told(read: Callable[[], object], names: str = "") -> None:
+    """Refused in a sentence, and in little memory."""
     said, grown = peak_of(read)
     assert "should" in said, said
     assert names in said, said
@@ -85,10 +94,7 @@ def test_a_gzip_bomb_is_refused_by_default(
 ) -> None:
     path = tmp_path / f"train.{ending}.gz"
     path.write_bytes(zeros_of(word, begin))
-    said, grown = peak_of(lambda: read_rows(path))
-    assert "should" in said, said
-    assert not said.startswith("broken"), said
-    assert grown < MOST, f"{grown >> 20} MB"
+    must_be_told(lambda: read_rows(path))
 
 
 @pytest.mark.parametrize(
@@ -138,6 +144,7 @@ def test_blank_rows_of_a_wide_conll_file_are_read_in_little_memory(tmp_path: Pat
         (bombs.vectors_of_one_word, "v.txt.gz"),
         (bombs.vectors_archive, "v.npz"),
         (bombs.vectors_that_lie, "v.npz"),
+        (bombs.vectors_of_numbers, "v.txt.gz"),
     ],
     ids=lambda thing: getattr(thing, "__name__", thing),
 )
@@ -212,6 +219,11 @@ def test_wide_rows_and_nested_objects_that_are_meant_are_read(tmp_path: Path) ->
         assert peak_of(lambda path=path: read_rows(path))[0] == "read", path.name
 
 
+def test_a_packed_batch_of_a_saved_data_set_is_refused(tmp_path: Path) -> None:
+    path = bombs.saved_zeros(tmp_path)
+    must_be_refused(path, lambda: load_tasks(tmp_path))
+
+
 def test_rows_of_a_run_that_are_a_bomb_are_refused(tmp_path: Path) -> None:
     part = bombs.run_of_equal_steps(tmp_path)
     run = Study(tmp_path).run_named("1")
@@ -225,3 +237,57 @@ def test_a_group_of_rows_of_a_run_that_is_a_bomb_is_refused(tmp_path: Path) -> N
     part = bombs.run_of_long_names(tmp_path)
     run = Study(tmp_path).run_named("1")
     must_be_refused(part, lambda: list(run.iter_step_batches()), names="part-")
+
+
+def test_a_limit_in_bytes_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / "bomb.parquet"
+    table = pa.table({"text": pa.repeat("a" * 1000, 20_000), "label": pa.repeat(1, 20_000)})
+    pq.write_table(table, path, use_dictionary=False, compression="zstd")
+    must_be_refused(path, lambda: read_rows(path, byte_limit=4 << 20), names="byte_limit")
+    (tmp_path / "rows.txt.gz").write_bytes(zeros_of(b"a"))
+    must_be_told(lambda: read_rows(tmp_path / "rows.txt.gz", byte_limit=4 << 20), "byte_limit")
+
+
+def test_an_archive_that_only_claims_a_large_array_is_refused(tmp_path: Path) -> None:
+    header = b"{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999, 300), }"
+    header += b" " * (117 - len(header)) + b"\n"
+    array = b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + bytes(64)
+    with zipfile.ZipFile(tmp_path / "v.npz", "w") as archive:
+        archive.writestr("words.npy", array)
+        archive.writestr("vectors.npy", array)
+    must_be_told(lambda: read_word_vectors(tmp_path / "v.npz"))
+
+
+def test_a_header_that_claims_endless_vectors_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "v.vec"
+    for dimension in (b"99999999999", b"4194305", b"0"):
+        path.write_bytes(b"1 " + dimension + b"\na 1 2\n")
+        must_be_told(lambda: read_word_vectors(path))
+
+
+def test_deep_nesting_is_refused_everywhere(tmp_path: Path) -> None:
+    deep = b"[" * 200_000
+    run = RunFolder(tmp_path / "run")
+    (run.path / "checkpoint").mkdir(parents=True)
+    (tmp_path / "deep.jsonl").write_bytes(b'{"a":' + deep)
+    (tmp_path / "plan.json").write_bytes(deep)
+    (run.path / "run.json").write_bytes(deep)
+    (run.path / "checkpoint" / "latest.json").write_bytes(deep)
+    header = b'{"__metadata__":{"crc32":"00000000","taskmix":"' + deep + b'"}}'
+    (tmp_path / "state").write_bytes(len(header).to_bytes(8, "little") + header)
+    (tmp_path / "task.toml").write_bytes(b"label = " + deep)
+    for read in (
+        lambda: read_rows(tmp_path / "deep.jsonl"),
+        lambda: Plan.load(tmp_path / "plan.json"),
+        run.summary,
+        run.checkpoint,
+        lambda: load_state(tmp_path / "state"),
+        lambda: load_tasks(tmp_path),
+    ):
+        must_be_told(read)
+
+
+def test_a_header_longer_than_its_file_is_refused(tmp_path: Path) -> None:
+    for size in (2**63, 2**64 - 1, 10**9):
+        (tmp_path / "state").write_bytes(size.to_bytes(8, "little") + json.dumps({}).encode())
+        must_be_told(lambda: load_state(tmp_path / "state"))

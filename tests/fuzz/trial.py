@@ -13,10 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
+import numpy as np
 from mutations import mutated
 from readers import Reader
 
 from taskmix.errors import TaskmixError
+from taskmix.tasks import TaskSet
 
 SENTENCE = 3000  # characters of an error at most
 
@@ -79,7 +81,7 @@ def attempt(
     try:
         with warnings.catch_warnings(), deadline(seconds):
             warnings.simplefilter("ignore")
-            reader.read(folder)
+            must_be_sound(reader.read(folder))
     except TaskmixError as error:
         told(str(error))
         if "\n" in str(error) or len(str(error)) > SENTENCE:
@@ -91,6 +93,15 @@ def attempt(
     except Exception as error:
         return Defect(reader.name, _place(error), data)
     return None
+
+
+def must_be_sound(found: object) -> None:
+    """What holds of all tasks, whatever the file was."""
+    for task in found if isinstance(found, TaskSet) else ():
+        for split in task.splits.values():
+            assert len(split) > 0
+            assert np.isfinite(split.targets).all()
+            assert not task.labels or split.targets.max() < len(task.labels)
 
 
 def _clear(path: Path) -> None:

@@ -9,16 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import approx_fprime
+from scipy.special import gammaln
 
 from taskmix.sequences import Gaussian, Markov, OwnStrengths, SequenceMixture, flatten_sequences
-from taskmix.sequences._counted import (
-    Strengths,
-    backed_off_steps,
-    count_chains,
-    find_transitions,
-    learn_strengths,
-)
-from taskmix.sequences._counted import _strengths as strengths_module
+from taskmix.sequences import _backoff as strengths_module
+from taskmix.sequences._backoff import Strengths, backed_off_steps, learn_strengths
+from taskmix.sequences._chains import count_chains, find_transitions
+from taskmix.sequences._markov import learn_factor
 
 
 def counted(parts: list[Any], tasks: list[int], symbols: int, order: int) -> Any:
@@ -197,3 +194,16 @@ def test_strengths_that_are_given_are_taken_and_new_tasks_count_for_themselves()
         learned.score_samples(sequences[:10], owners[:10]),
         rtol=1e-6,
     )
+
+
+def test_a_strength_is_that_of_the_marginal_likelihood() -> None:
+    # By hand, one coin each: 9 of 10 and 1 of 10, even prior means. With strength 2f the likelihood is
+    # [Γ(2f) Γ(f+9) Γ(f+1) / (Γ(2f+10) Γ(f)²)]²; on a grid of f it is highest at about 0.47.
+    counts = np.array([[[9.0, 1.0]], [[1.0, 9.0]]])
+    grid = np.linspace(0.02, 1.0, 99)
+    levels = (
+        gammaln(2 * grid) - gammaln(2 * grid + 10)
+        + gammaln(grid + 9) + gammaln(grid + 1) - 2 * gammaln(grid)
+    )  # fmt: skip
+    found = learn_factor(counts, np.array([[0.5, 0.5]]), np.array([2.0]))
+    assert found == pytest.approx(grid[levels.argmax()], abs=0.02)

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from taskmix.laws import BOUND_RATES, PAPER_LAWS, parse_formula
-from taskmix.laws._forms._evaluate import evaluate_formula
-from taskmix.laws._forms._growth import growth
-from taskmix.laws._forms._print import as_sympy
+from taskmix.laws import (
+    BOUND_RATES,
+    PAPER_LAWS,
+    Law,
+    evaluate_formula,
+    fit_formula,
+    parse_formula,
+)
 
 sympy = pytest.importorskip("sympy")
 
@@ -23,12 +29,21 @@ FORMULAS = [
 ]
 
 
+def law_of(formula: str) -> Law:
+    """A law of just this formula, asked with every other input at 2."""
+    tree = parse_formula(formula)
+    generator = np.random.default_rng(0)
+    columns = {name: generator.uniform(1.5, 9.0, 40) for name in sorted(tree.variables)}
+    law = fit_formula("1", columns, generator.uniform(1.0, 2.0, 40))
+    return replace(law, expression=tree, typical=dict.fromkeys(tree.variables, 2.0))
+
+
 @pytest.mark.parametrize("formula", FORMULAS)
 def test_values_are_sympys(formula: str) -> None:
     tree = parse_formula(formula)
     generator = np.random.default_rng(0)
     columns = {name: generator.uniform(1.5, 9.0, 5) for name in sorted(tree.variables)}
-    function = sympy.lambdify(sorted(tree.variables), as_sympy(tree), "numpy")
+    function = sympy.lambdify(sorted(tree.variables), law_of(formula).sympy(), "numpy")
     wanted = function(*(columns[name] for name in sorted(tree.variables)))
     np.testing.assert_allclose(evaluate_formula(tree, columns), wanted, rtol=1e-9)
 
@@ -37,12 +52,11 @@ def test_values_are_sympys(formula: str) -> None:
 def test_the_leading_term_is_the_one_sympy_divides_by(formula: str) -> None:
     tree = parse_formula(formula)
     for name in sorted(tree.variables):
-        at = dict.fromkeys(tree.variables, 2.0)
-        found = growth(tree, name, at)
+        found = law_of(formula).growth()[name]
         assert found is not None
         x = sympy.Symbol(name, positive=True)
         others = {sympy.Symbol(k): sympy.Rational(2) for k in tree.variables if k != name}
-        exact = sympy.nsimplify(as_sympy(tree).subs(others), rational=True)
+        exact = sympy.nsimplify(law_of(formula).sympy().subs(others), rational=True)
         exact = exact.subs(sympy.Symbol(name), x)
         leading = sympy.exp(sympy.nsimplify(found.rate) * x ** sympy.nsimplify(found.rate_power))
         leading *= x ** sympy.nsimplify(found.power) * sympy.log(x) ** sympy.nsimplify(

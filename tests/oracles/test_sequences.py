@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from itertools import pairwise, product
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from taskmix.sequences import (
     GaussianHiddenMarkov,
     HiddenMarkov,
     LinearDynamics,
+    LinearDynamicsParameters,
     Markov,
     Multinomial,
     Recurrent,
@@ -24,12 +26,12 @@ from taskmix.sequences import (
     divide_sequences,
     flatten_sequences,
     gather_corpus,
+    take_generators,
 )
-from taskmix.sequences._dynamics._system import System
-from taskmix.sequences._hidden._passes import Chain, forward, forward_backward, make_trails
-from taskmix.sequences._hidden._symbols import HiddenMarkovParameters
-from taskmix.sequences._hidden._vectors import GaussianHiddenMarkovParameters
-from taskmix.sequences._normal._distribution import Background, find_gaps, log_densities
+from taskmix.sequences._gaussian_hidden_markov import GaussianHiddenMarkovParameters
+from taskmix.sequences._hidden_markov import HiddenMarkovParameters
+from taskmix.sequences._hidden_passes import Chain, forward, forward_backward, make_trails
+from taskmix.sequences._normal import Background, find_gaps, log_densities
 
 
 def random_chain(states: int, symbols: int, seed: int, *, halting: bool) -> HiddenMarkovParameters:
@@ -163,22 +165,29 @@ def test_scales_that_vanish_are_done_again_in_logarithms() -> None:
     assert passed.moves.sum() == pytest.approx(11 + 2 * 17)
 
 
-def joint_normal(system: System, times: int) -> tuple[Any, Any]:
-    """Mean and covariance of all observations of a linear dynamical system."""
-    means, spreads = [system.first], [system.first_covariance]
+def joint_normal(system: LinearDynamicsParameters, times: int) -> tuple[Any, Any]:
+    """Mean and covariance of all observations of one linear dynamical system."""
+    one = SimpleNamespace(
+        **{
+            each.name: getattr(system, each.name)[0]
+            for each in fields(system)
+            if each.name != "behind"
+        }
+    )
+    means, spreads = [one.initial], [one.initial_covariance]
     for _ in range(times - 1):
-        means.append(system.transition @ means[-1])
-        spreads.append(system.transition @ spreads[-1] @ system.transition.T + system.noise)
-    dimension = len(system.offset)
+        means.append(one.transition @ means[-1])
+        spreads.append(one.transition @ spreads[-1] @ one.transition.T + one.noise)
+    dimension = len(one.offset)
     covariance = np.zeros((times * dimension, times * dimension))
     for a, b in product(range(times), repeat=2):
         early, late = min(a, b), max(a, b)
-        cross = np.linalg.matrix_power(system.transition, late - early) @ spreads[early]
-        block = system.output @ cross @ system.output.T
+        cross = np.linalg.matrix_power(one.transition, late - early) @ spreads[early]
+        block = one.output @ cross @ one.output.T
         block = block if a >= b else block.T
-        block = block + (system.output_noise if a == b else 0)
+        block = block + (one.output_noise if a == b else 0)
         covariance[a * dimension : (a + 1) * dimension, b * dimension : (b + 1) * dimension] = block
-    return np.concatenate([system.output @ mean + system.offset for mean in means]), covariance
+    return np.concatenate([one.output @ mean + one.offset for mean in means]), covariance
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.3])
@@ -199,15 +208,7 @@ def test_the_kalman_likelihood_is_that_of_the_joint_normal(missing: float) -> No
     found = options.log_likelihood(parameters, prepared)
     ahead = options.follow(parameters, prepared)
     for which in range(2):
-        system = System(
-            first=parameters.initial[which],
-            first_covariance=parameters.initial_covariance[which],
-            transition=parameters.transition[which],
-            noise=parameters.noise[which],
-            output=parameters.output[which],
-            offset=parameters.offset[which],
-            output_noise=parameters.output_noise[which],
-        )
+        system = take_generators(parameters, np.array([which]))
         for row, values in enumerate(given):
             flat = values.ravel()
             seen = ~np.isnan(flat)
@@ -452,7 +453,7 @@ def test_the_bound_by_its_definition() -> None:
 def test_the_recurrent_network_is_pytorchs_gru() -> None:
     import torch
 
-    from taskmix.sequences._recurrent._network import NetworkLayout, run
+    from taskmix.sequences._recurrent import NetworkLayout, run
 
     layout = NetworkLayout(inputs=3, embedded=0, hidden=4, outputs=2)
     weights = torch.tensor(layout.draw(2, np.random.default_rng(0)))

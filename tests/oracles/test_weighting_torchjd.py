@@ -29,7 +29,6 @@ from taskmix.weighting import (
     FairGrad,
     GeometricMean,
     GradVac,
-    NashMTL,
     PCGrad,
     SmoothTchebycheff,
     Uncertainty,
@@ -151,16 +150,6 @@ def test_gradvac_is_the_peers_for_two_tasks_where_no_order_is_drawn() -> None:
         balance = method.balance(state, losses, moved @ moved.T)
         state = balance.state
         torch.testing.assert_close(balance.weights @ moved, peer(moved), atol=1e-6, rtol=1e-6)
-
-
-def test_nash_solves_the_equation_the_peer_leaves_open() -> None:
-    """TorchJD warns that its own, the authors' sequence of programmes, is flawed."""
-    rows = jacobian(8, 60) * torch.logspace(-1, 1, 8, dtype=torch.float64)[:, None]
-    method, losses = NashMTL(), torch.ones(8, dtype=torch.float64)
-    weights = method.balance(method.init(losses), losses, rows @ rows.T).weights
-    torch.testing.assert_close(
-        rows @ rows.T @ weights * weights, torch.ones(8, dtype=torch.float64), atol=1e-5, rtol=0.0
-    )
 
 
 def test_loss_weightings_have_the_peers_gradients() -> None:

@@ -48,10 +48,10 @@ def test_a_folder_of_that_name_is_no_package(
 
 
 def test_a_package_that_is_broken_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "gplearn").mkdir()
-    (tmp_path / "gplearn" / "__init__.py").write_text("raise ImportError('no libfoo')\n")
+    (tmp_path / "cmaes").mkdir()
+    (tmp_path / "cmaes" / "__init__.py").write_text("raise ImportError('no libfoo')\n")
     monkeypatch.syspath_prepend(tmp_path)
-    for name in [name for name in sys.modules if name.partition(".")[0] == "gplearn"]:
+    for name in [name for name in sys.modules if name.partition(".")[0] == "cmaes"]:
         monkeypatch.delitem(sys.modules, name)
     with pytest.raises(MissingExtraError, match=r"cannot be imported \(no libfoo\)"):
-        load("gplearn.genetic", purpose="The engine `gplearn`")
+        load("cmaes.sub", purpose="It")

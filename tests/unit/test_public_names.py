@@ -40,7 +40,7 @@ def test_what_a_package_defines_without_an_underscore_is_listed(name: str) -> No
 
 def test_the_core_imports_without_any_extra() -> None:
     extras = ["altair", "vl_convert", "jinja2", "cmaes", "numba"]
-    extras += ["transformers", "tokenizers", "datasets", "gplearn", "pyoperon", "ray"]
+    extras += ["transformers", "tokenizers", "datasets", "sympy", "ray"]
     code = (
         "import sys\n"
         f"for name in {extras}: sys.modules[name] = None\n"

@@ -149,11 +149,18 @@ def test_a_launcher_may_send_a_second_signal_without_harm() -> None:
     [
         ("train folder --out predict", CONTINUE),
         ("demo", CONTINUE),
-        ("reproduce glue bandit", CONTINUE),
         ("", CONTINUE),
         ("predict model rows.csv", BEGIN_ANEW),
-        ("reproduce bandit --quick", BEGIN_ANEW),
-        ("watch study", WATCHED),
+        ("laws simulate folder --out made", BEGIN_ANEW),
+        ("check folder", BEGIN_ANEW),
+        ("mix ratios.csv", BEGIN_ANEW),
+        ("plan export plan.json --to trl", BEGIN_ANEW),
+        ("sequences score model rows.csv", BEGIN_ANEW),
+        ("sequences fit score", CONTINUE),
+        ("transfer reviews --new garden --out study", BEGIN_ANEW),
+        ("transfer reviews --new=garden", BEGIN_ANEW),
+        ("transfer new --all", CONTINUE),
+        ("report study --live", WATCHED),
     ],
 )
 def test_the_sentence_says_whether_anything_is_kept(words: str, sentence: str) -> None:

@@ -3,10 +3,8 @@
 from taskmix.adviser._advice import AdviseOptions, News
 from taskmix.adviser._advise import ASK_AGAIN, IN_PYTHON, MODEL, TRAIN, advise, advise_on
 from taskmix.adviser._advised import Advised
-from taskmix.adviser._alone import advising_alone
 from taskmix.adviser._budget import Budget, parse_time, typed_time
 from taskmix.adviser._candidates import baselines, cheap_evaluations
-from taskmix.adviser._guessed_mixtures import GuessedMixture, guess_mixtures
 from taskmix.adviser._run_length import useful_workers
 from taskmix.adviser._scores import mean_comparable
 
@@ -18,16 +16,20 @@ __all__ = [
     "AdviseOptions",
     "Advised",
     "Budget",
-    "GuessedMixture",
     "News",
     "advise",
     "advise_on",
-    "advising_alone",
     "baselines",
     "cheap_evaluations",
-    "guess_mixtures",
     "mean_comparable",
     "parse_time",
     "typed_time",
     "useful_workers",
 ]
+
+from typing import TYPE_CHECKING
+
+if not TYPE_CHECKING:
+    from taskmix._gone import refuse_gone_names
+
+    __getattr__ = refuse_gone_names(__name__)

@@ -18,11 +18,7 @@ from taskmix.transfer import TransferLessons
 
 @dataclass(frozen=True, kw_only=True)
 class AdviseOptions:
-    """What is asked of the adviser.
-
-    >>> AdviseOptions(budget=Budget.parse("10m"), target="parity").level  # of all its intervals
-    0.9
-    """
+    """What is asked of the adviser."""
 
     budget: Budget
     target: str | None = None  # one task to help; None: all of them
@@ -65,12 +61,7 @@ class AdviseOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class News:
-    """What the adviser is at.
-
-    >>> news = News(stage="race", words="3 of 9 may be the best: one more seed.", spent=0.625)
-    >>> f"[{news.spent:.1%} spent] {news.words}"
-    '[62.5% spent] 3 of 9 may be the best: one more seed.'
-    """
+    """What the adviser is at."""
 
     stage: str
     words: str

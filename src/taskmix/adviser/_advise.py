@@ -15,11 +15,11 @@ from torch import nn
 from taskmix.adviser._advice import Advice, AdviseOptions, News
 from taskmix.adviser._advised import Advised
 from taskmix.adviser._adviser import Adviser
-from taskmix.adviser._alone import advising_alone
-from taskmix.adviser._answer import Answer, answer, best_runs, plan_of
+from taskmix.adviser._answer import answer, best_runs, plan_of
 from taskmix.adviser._budget import Budget, Timer, parse_time
 from taskmix.adviser._document import advice_document
 from taskmix.adviser._history import History
+from taskmix.adviser._left_out import made_or_noted
 from taskmix.adviser._outlook import outlook
 from taskmix.adviser._probe import probe_of
 from taskmix.adviser._reading import ReadingProgress
@@ -35,13 +35,15 @@ from taskmix.engine import (
     TaskSource,
     Workers,
     choose_device,
+    load_for_runs,
     open_study,
     save_models,
+    working_alone,
 )
 from taskmix.errors import OptionError
 from taskmix.extras import missing
 from taskmix.models import Architecture, Tuning, choose_architecture, own_module
-from taskmix.plans import AdviceDocument, Plan, save_advice, settings_of, training_script
+from taskmix.plans import Outlook, save_advice, settings_of, training_script
 from taskmix.policies import HardProgress
 from taskmix.records import Study
 from taskmix.report import PAGE_PACKAGES
@@ -149,7 +151,7 @@ def advise(
         cache=None if cache is None else Path(cache),
     )
     source, held = _source(tasks, reading, hold=own, collate=collate)
-    loaded = source.load()
+    loaded = load_for_runs(source)
     where = choose_device(device)
     file = None if vectors is None else Path(vectors)
     choose = partial(
@@ -243,35 +245,29 @@ def advise_on(
         )
         return typed if script is None else {**typed, IN_PYTHON: script}
 
-    def kept_plan(advice: Advice, found: Answer) -> Plan:
-        """The plan, with the settings that it promises its scores for and how to train by it."""
+    def keep_answer(advice: Advice, seen: Outlook | None = None) -> Advised:
+        """Writes the plan, with the settings that it promises its scores for, and the answer."""
+        found, typed = answer(advice, study), lines(advice)
         plan = plan_of(advice, found)
-        training = {
-            what: line for what, line in lines(advice).items() if what in (TRAIN, IN_PYTHON)
-        }
-        more = {"settings": settings_of(template), "commands": training}
-        return replace(plan, evidence={**plan.evidence, **more})
-
-    def document(advice: Advice, *, end: bool = False) -> AdviceDocument:
-        found = answer(advice, study)
-        return advice_document(
+        plan = replace(plan, evidence={**plan.evidence, "settings": settings_of(template)})
+        plan.save(study.path / "plan.json")
+        document = advice_document(
             advice,
             found,
             title=title,
             seconds=time.monotonic() - begin,
             history=history,
-            outlook=outlook(advice, found.chosen.name, study)
-            if end and timer.rest() > OUTLOOK_SECONDS
-            else None,
-            commands=lines(advice),
+            outlook=seen,
+            commands=typed,
         )
+        save_advice(study.path, document)
+        return Advised(advice, found, study, document, plan)
 
     def keep(advice: Advice) -> None:
         history.add(advice)
-        kept_plan(advice, answer(advice, study)).save(study.path / "plan.json")
-        save_advice(study.path, document(advice))
+        keep_answer(advice)
 
-    with advising_alone(study.path):
+    with working_alone(study.path, "advise"):
         advice = Adviser(
             template=template,
             probe=probe_of(template),
@@ -283,21 +279,32 @@ def advise_on(
             keep=keep,
             reading=reading,
         ).run()
-        found = answer(advice, study)
+        advised = keep_answer(advice)
+        found = advised.answer
         if keeps_model:
-            notes = {"advice": list(found.lines)}
-            save_models(study.path / MODEL, best_runs(advice, found), study, notes=notes)
+            about = {"advice": list(found.lines)}
+            save_models(study.path / MODEL, best_runs(advice, found), study, notes=about)
+        # The answer, the plan and the model are there; what follows only adds to them.
+        notes: list[str] = []
         if advice.lessons is not None:
             command = lines(advice).get(ASK_AGAIN, "taskmix.advise")
-            save_transfer(study.path, transfer_document(advice.lessons, command=command))
-        final = document(advice, end=True)
-        save_advice(study.path, final)
-        kept = kept_plan(advice, found)
-        kept.save(study.path / "plan.json")
-    advised = Advised(advice, found, study, final, kept)
+            lessons = advice.lessons
+
+            def save() -> None:
+                save_transfer(study.path, transfer_document(lessons, command=command))
+
+            made_or_noted("The file of which tasks help which", save, notes)
+        seen = None
+        if timer.rest() > OUTLOOK_SECONDS:
+            look = partial(outlook, advice, found.chosen.name, study)
+            seen = made_or_noted("The outlook", look, notes)
+        advised = keep_answer(replace(advice, notes=(*advice.notes, *notes)), seen)
     on_answer(advised)
     if missing(*PAGE_PACKAGES, purpose="The page") is None:
-        advised.save_report(study.path / "report.html")
+        draw = partial(advised.save_report, study.path / "report.html")
+        if made_or_noted("The page", draw, notes) is None:
+            on_news(News(stage="page", words=notes[-1], spent=1.0))
+            advised = keep_answer(replace(advice, notes=(*advice.notes, *notes)), seen)
     return advised
 
 

@@ -26,6 +26,7 @@ from taskmix.adviser._judging import Judged, Trained, judge_ways
 from taskmix.adviser._ladder import Rung, misleading, rungs_below, words_of_agreement
 from taskmix.adviser._learned import judge_learned
 from taskmix.adviser._ledger import Ledger
+from taskmix.adviser._left_out import made_or_noted
 from taskmix.adviser._longer_runs import kept_for_long, run_longer
 from taskmix.adviser._prices import Meter
 from taskmix.adviser._probe import probe_of
@@ -45,6 +46,10 @@ from taskmix.tasks import TaskSet, look_at
 FIRST_WAYS = 2  # of training, trained whatever they cost: with one there is nothing to compare
 CLIMBERS = 4  # ways that the model itself runs in a round, where cheaper ones have run all
 RUNG_LENGTH = 4  # times the batches of the model itself: they are cheap, and ways part late
+LOOKING_SHARE = 0.1  # of the time left, for what the rows themselves say
+NOT_LOOKED_AT = (
+    "There was no time to look at all rows for what would spoil them: `taskmix check` does."
+)
 MOST_SEEDS = 10  # of a candidate: what ten cannot tell apart is alike for all that matters
 
 
@@ -71,9 +76,16 @@ class Adviser:
         tasks = self.template.load()
         targets = self._targets(tasks)
         self._tell_stage("look", f"Looking at {len(tasks)} tasks.")
-        findings = look_at(tasks)
+        end = (1 - LOOKING_SHARE) * self.timer.left()
+
+        def is_late() -> bool:
+            return self.timer.left() < max(end, 0.0)
+
+        findings = look_at(tasks, stop=is_late)
+        words = [NOT_LOOKED_AT] if is_late() else []
         ledger = Ledger(self.study.path, self.options.question)
-        self.template, words = self._read(ledger, self.template)
+        self.template, more = self._read(ledger, self.template)
+        words += more
         tasks = self.template.load()
         rungs = []
         for rung in rungs_below(self.template, tasks):
@@ -126,10 +138,12 @@ class Adviser:
         self._tell_stage("runs", f"{done} candidates trained.")
         advice = self._advice(work)
 
-        work.lessons = learn_which_help(work.lowest, self.probe, tasks, targets, self._tell_stage)
+        learn = partial(learn_which_help, work.lowest, self.probe, tasks, targets, self._tell_stage)
+        work.lessons = made_or_noted("Which tasks help which", learn, runs.notes)
         advice = self._advice(work)
 
-        suggested = propose_candidates(
+        suggest = partial(
+            propose_candidates,
             work.lowest.entries,
             self.study,
             tasks,
@@ -139,7 +153,8 @@ class Adviser:
             for_all=self.options.target is None,
             with_weightings="equal" in advice.race.open,
         )
-        more = distinct(suggested, first)
+        suggested = made_or_noted("What the first runs suggest", suggest, runs.notes)
+        more = distinct(suggested or [], first)
         if more:
             self._tell_stage("candidates", f"{len(more)} more that the first runs suggest.")
             done = self._train_below(work, "candidates", more)
@@ -169,13 +184,15 @@ class Adviser:
         The price of longer runs is left, as in the race.
         """
         known, runs = work.known, work.lowest
-        plan = fitted_mixture(
+        fit = partial(
+            fitted_mixture,
             runs.entries,
             known.tasks,
             [name for name in known.targets if name not in work.unlearned],
             for_all=self.options.target is None,
             seed=self.options.seed,
         )
+        plan = made_or_noted("The mixture fitted to all runs", fit, runs.notes)
         if plan is None:
             return False
         kept = kept_for_long(work, advice)
@@ -291,7 +308,7 @@ class Adviser:
             race=found.race,
             lessons=work.lessons,
             unlearned=work.unlearned,
-            notes=(*runs.notes, *words_of_agreement(found.race, work.dropped)),
+            notes=(*runs.notes, *found.notes, *words_of_agreement(found.race, work.dropped)),
             learned=work.learned,
             length=found.batches,
             row_error=found.row_error,

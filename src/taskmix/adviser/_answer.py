@@ -281,7 +281,7 @@ def _range(interval: Interval) -> str:
 
 def _not_worth(advice: Advice, chosen: Plan) -> str:
     said = [
-        f"{' and '.join(finding.tasks)} are the same task"
+        f"{' and '.join(finding.tasks)} hold the same task more than once"
         for finding in advice.findings
         if finding.kind == "same task twice"
     ]

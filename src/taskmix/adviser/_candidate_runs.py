@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 
 from taskmix.adviser._budget import Timer
 from taskmix.adviser._candidates import evaluated_rows
-from taskmix.adviser._own_best import with_held_out_scores
 from taskmix.adviser._run_length import RunLength
 from taskmix.adviser._scores import Entry, entry_of
 from taskmix.adviser._spending import Spending
@@ -191,11 +190,6 @@ class CandidateRuns:
                 # Comparisons are paired by seed, so after one that failed no other counts.
                 entry = replace(entry, seconds=sum(map(self._seconds, entry.runs)))
                 self.entries.setdefault(candidate.name, []).append(entry)
-                if any(part.keep == "each" for part in candidate.models):
-                    known = self.entries[candidate.name]
-                    self.entries[candidate.name] = with_held_out_scores(
-                        known, self.template.load(), self.study
-                    )
 
     def _seconds(self, run: Run) -> float:
         """Of the run's steps, by its record: a run of a fleet has its share of theirs.

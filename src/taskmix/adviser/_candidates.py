@@ -104,7 +104,6 @@ def _models(plan: Plan) -> tuple[object, ...]:
         (
             part.scored,
             round(part.share, 9),
-            part.keep,
             part.division.method if isinstance(part.division, Weighted) else None,
             tuple((name, round(share, 9)) for name, share in part.probabilities.items()),
         )

@@ -205,24 +205,6 @@ def _standardized(tables: Sequence[Array]) -> tuple[list[Array], float]:
     return found, float(deviations[0][0])
 
 
-def pooled_noise(table: Array) -> tuple[float, int]:
-    """Deviation of a score [way, seed] about way plus seed, and its degrees of freedom; NaN where none.
-
-    Seeds come in order, so the design is connected, and the additive model has its usual rank.
-    """
-    rows, columns = np.nonzero(~np.isnan(table))
-    ways, seeds = len(set(rows.tolist())), len(set(columns.tolist()))
-    degrees = len(rows) - (ways + seeds - 1)
-    if degrees < 1:
-        return float("nan"), 0
-    design = np.zeros((len(rows), sum(table.shape)))
-    design[np.arange(len(rows)), rows] = 1
-    design[np.arange(len(rows)), table.shape[0] + columns] = 1
-    values = table[rows, columns]
-    fitted = design @ np.linalg.lstsq(design, values, rcond=None)[0]
-    return float(np.sqrt(((values - fitted) ** 2).sum() / degrees)), degrees
-
-
 class _Covariance:
     """A covariance with half-t priors on its deviations, and what its prior hangs on."""
 

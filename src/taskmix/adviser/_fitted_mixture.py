@@ -107,8 +107,7 @@ def mixtures_trained(entries: Entries, tasks: TaskSet, targets: Sequence[str]) -
 
 
 def _is_mixture(part: Part) -> bool:
-    # What keeps the best evaluation of each task is the same run as another, with kinder scores.
-    return not isinstance(part.division, Weighted) and part.keep == "mean"
+    return not isinstance(part.division, Weighted)
 
 
 def _limits(table: MixtureTable, targets: Sequence[str], *, for_all: bool) -> MixtureLimits:

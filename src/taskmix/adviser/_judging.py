@@ -15,6 +15,7 @@ import numpy as np
 from taskmix.adviser._curves import best_so_far
 from taskmix.adviser._estimate import Estimate, Measured, estimate_ways
 from taskmix.adviser._growth import CurveGrowth, fit_growth
+from taskmix.adviser._left_out import made_or_noted
 from taskmix.adviser._race import Race, race_of
 from taskmix.adviser._rows import row_noise
 from taskmix.adviser._scores import Entry, mean_comparable
@@ -49,6 +50,7 @@ class Judged:
     leader_now: str  # the best of the runs as they are
     curve_error: float = 0.0  # of a difference, because runs are shorter than that training
     growth: CurveGrowth | None = None  # None: the curves say nothing
+    notes: tuple[str, ...] = ()  # on what was left out
 
 
 def judge_ways(
@@ -69,7 +71,12 @@ def judge_ways(
     groups = [_measured(TOP, trained.entries, tasks, judged)]
     groups += [_measured(name, some, tasks, judged) for name, some in trained.rungs.items()]
     estimate = estimate_ways(groups)
-    growth = _growth(trained, tasks, judged, study, estimate.noise)
+    notes: list[str] = []
+    growth = made_or_noted(
+        "What learning curves say of longer training",
+        lambda: _growth(trained, tasks, judged, study, estimate.noise),
+        notes,
+    )
     means = dict(zip(estimate.ways, estimate.means.tolist(), strict=True))
     now = max(scores, key=lambda way: means[way])
     length = _length(trained.batches, growth, batches, rising=rising)
@@ -86,6 +93,7 @@ def judge_ways(
         leader_now=now,
         curve_error=0.0 if growth is None else math.sqrt(2) * growth.error_between(begin, length),
         growth=growth,
+        notes=tuple(notes),
     )
 
 

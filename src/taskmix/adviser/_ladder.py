@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from taskmix.adviser._race import Race
 from taskmix.engine import Run
 from taskmix.models import Transformer
-from taskmix.plans import retuned
+from taskmix.plans import with_tuning
 from taskmix.tasks import TaskSet
 
 SHORTER = 4  # times: what attention costs falls at least as much
@@ -47,12 +47,12 @@ def rungs_below(template: Run, tasks: TaskSet) -> tuple[Rung, ...]:
     found = []
     readable = {task.inputs for task in tasks} <= {"text", "pair"}
     if readable and architecture.adapters.start is None:
-        found.append(Rung(name="frozen features", template=retuned(template, "heads")))
+        found.append(Rung(name="frozen features", template=with_tuning(template, "heads")))
     elif architecture.max_length >= SHORTER * SHORTEST:
         short = replace(architecture, max_length=architecture.max_length // SHORTER)
         found.append(Rung(name="short texts", template=replace(template, architecture=short)))
     if architecture.tune == "all" and template.device.startswith("cuda"):
-        found.append(Rung(name="adapters", template=retuned(template, "adapters")))
+        found.append(Rung(name="adapters", template=with_tuning(template, "adapters")))
     return tuple(found)
 
 

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from taskmix.errors import RecordError
 from taskmix.files import make_folder, read_plain, write_bytes
+from taskmix.records import parse_whole_number
 
 NAME = "ledger.json"
 OLD_NAME = "advise.json"  # of earlier versions, read where there is no new one
@@ -63,9 +65,9 @@ class Ledger:
 
 def _read(data: bytes, name: str) -> dict[str, Any]:
     try:
-        state = json.loads(data)
+        state = json.loads(data, parse_int=parse_whole_number)
         fine = state["version"] == VERSION and isinstance(state["decisions"], dict)
-        if not fine or not isinstance(state["seconds"], float | int) or "asked" not in state:
+        if not fine or not math.isfinite(state["seconds"]) or "asked" not in state:
             raise KeyError("version")
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise RecordError(

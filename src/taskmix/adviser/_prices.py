@@ -21,7 +21,7 @@ from taskmix.adviser._budget import END_SECONDS, END_SHARE, Prices, Timer, typed
 from taskmix.adviser._candidates import EVALUATED_PER_TRAINED, evaluated_rows
 from taskmix.engine import Executor, Run, SampledSource, Until, companions, is_stop_asked
 from taskmix.errors import OptionError, RunError
-from taskmix.models import Transformer, tuning_of
+from taskmix.models import Perceptron, Transformer, tuning_of
 from taskmix.policies import Uniform
 from taskmix.records import Study, specification_hash
 from taskmix.tasks import WRITTEN
@@ -39,6 +39,9 @@ FLEET_MEMBERS = 8  # of each process: with fewer, a fleet looks more expensive t
 SMALLEST_SECONDS = 1e-6  # of a batch, by which the budget is divided
 # Rows of each task, where a step or an answer takes long: what is read and evaluated is priced by row.
 FEW_ROWS = (("train", 256), ("dev", 16), ("test", 16))
+# Rows that the runs of a trial may evaluate, since nothing stops a run while it does: of more, a few are
+# priced.
+MOST_EVALUATED = 10_000
 
 
 class NoTimeError(OptionError):
@@ -93,9 +96,12 @@ class Meter:
         once = 0.0
         if _is_slow(run):
             run, once = self._with_few_rows(run)
+        count = self._count(run, together=together)
+        is_small = isinstance(run.architecture, Perceptron)
+        if not is_small and count * evaluated_rows(run.load(), 1) > MOST_EVALUATED:
+            run = replace(run, source=SampledSource(source=run.source, most=FEW_ROWS[1:]))
         budget, limit = self.timer.seconds or 0.0, self.seconds
         with tempfile.TemporaryDirectory() as folder:
-            count = self._count(run, together=together)
             trial = _Trial(Study(Path(folder)), self, run, count)
             warmed = trial(WARMING_STEPS, 1, seconds=max(WARMING_SHARE * budget, WARMING_SECONDS))
             if warmed.is_stopped or warmed.step > limit:

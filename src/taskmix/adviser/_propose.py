@@ -9,7 +9,6 @@ import numpy as np
 
 from taskmix.adviser._candidates import in_groups, together, with_shares
 from taskmix.adviser._curves import from_curves
-from taskmix.adviser._own_best import own_best
 from taskmix.adviser._scores import Entry, comparable
 from taskmix.counterfactual import improve_policy, log_of_runs
 from taskmix.errors import TaskmixError
@@ -54,7 +53,6 @@ def propose_candidates(
         if len(usable) > 1:
             found += [tempered(tasks, usable), capped(tasks, usable)]
             found.append(from_curves(entries, tasks, usable, batches, study))
-            found.append(own_best(entries, tasks, usable, study))
         found.append(from_logs(entries, study, usable))
         found.append(apart(entries, tasks, usable))
         found.append(merged(entries))

@@ -130,10 +130,6 @@ def largest_sizes(tasks: TaskSet, affordable: int) -> dict[str, int]:
     """For each split the most rows that a task may have, so that no more than so many texts are read.
 
     What one split leaves over, because its tasks are small, goes to the next.
-
-    >>> from taskmix.tasks import digits_tasks
-    >>> largest_sizes(digits_tasks().select(["parity", "half"]), 1000)
-    {'test': 200, 'dev': 200, 'train': 600}
     """
     sizes: dict[
         str, dict[int, tuple[int, int]]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from taskmix.adviser._candidate_runs import CandidateRuns
 from taskmix.adviser._probe import Probes
 from taskmix.engine import Run
-from taskmix.errors import RunError, TaskmixError
+from taskmix.errors import RunError
 from taskmix.tasks import TaskSet
 from taskmix.transfer import LearningOptions, TransferLessons, learn, train_trials
 
@@ -55,9 +55,6 @@ def learn_which_help(
             raise RunError(runs.words_of_stop()) from error
         spending.settle(STAGE, False)
         runs.notes.append("The time was over before it was known which tasks help which.")
-        return None
-    except TaskmixError as error:
-        runs.notes.append(f"Which tasks help which could not be learned: {error}")
         return None
     spending.batches += len(measured.trials) * price
     return lessons

@@ -6,34 +6,34 @@ import errno
 import io
 import os
 import sys
+import tempfile
 import warnings
 from typing import Annotated, Any
 
 import typer
 
 import taskmix
-from taskmix.cli._commands._advise import advise_command
+from taskmix._gone import gone_command, gone_option
+from taskmix.cli._commands._advise import advise_command, demo
 from taskmix.cli._commands._check import check
-from taskmix.cli._commands._demo import demo
 from taskmix.cli._commands._improve import improve
 from taskmix.cli._commands._laws import laws
 from taskmix.cli._commands._mix import mix
 from taskmix.cli._commands._plan import app as plan
 from taskmix.cli._commands._predict import predict
 from taskmix.cli._commands._report import report
-from taskmix.cli._commands._sequences_app import app as sequences
+from taskmix.cli._commands._sequence_models import adapt, next_symbol, sample, score
+from taskmix.cli._commands._sequences import sequences
 from taskmix.cli._commands._simulate import simulate
 from taskmix.cli._commands._swarm import swarm
 from taskmix.cli._commands._train import train_command
 from taskmix.cli._commands._transfer import transfer
-from taskmix.cli._commands._watch import watch
-from taskmix.cli._options import grouped
+from taskmix.cli._options._groups import command_group, grouped
 from taskmix.cli._printing._display import echo, note
-from taskmix.cli._reproducing._app import app as reproduce
 from taskmix.errors import InputError, TaskmixError, TaskmixWarning
 
 _show_as_usual = warnings.showwarning
-
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 app = typer.Typer(
     name="taskmix",
@@ -52,18 +52,31 @@ for command in (
     train_command,
     predict,
     report,
-    watch,
     improve,
     transfer,
     swarm,
-    simulate,
-    laws,
     mix,
 ):
     app.command(command.__name__.removesuffix("_command"))(grouped(command))
-app.add_typer(sequences, name="sequences")
+app.add_typer(
+    command_group(
+        {"find": laws, "simulate": simulate},
+        "Formulas for a column of results, and artificial tasks to look for them in. "
+        "Example: taskmix laws results.csv --explain f1 --inputs n,T",
+        unless_named="find",
+    ),
+    name="laws",
+)
+app.add_typer(
+    command_group(
+        {"fit": sequences, "score": score, "next": next_symbol, "sample": sample, "adapt": adapt},
+        "Tasks that are few sequences each, as mixtures of generators that all tasks share. "
+        "Example: taskmix sequences names/ --characters",
+        unless_named="fit",
+    ),
+    name="sequences",
+)
 app.add_typer(plan, name="plan")
-app.add_typer(reproduce, name="reproduce")
 
 
 def _version(wanted: bool) -> None:
@@ -84,9 +97,17 @@ def _options(
 def run_command() -> None:
     """Runs a command. Exit codes: 0 done, 1 a run failed, 2 the input was wrong, 130 stopped."""
     warnings.showwarning = _show_warning
+    try:
+        tempfile.gettempdir()
+    except FileNotFoundError:
+        # All disks are full. Libraries ask when they are imported, and most never write there.
+        tempfile.tempdir = os.environ.get("TMPDIR", "/tmp")
+        warnings.filterwarnings("ignore", message=".*joblib will operate in serial mode")
     # Workers are told by it too; who wants to hear more sets it before.
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
     try:
+        if gone := gone_command(sys.argv[1:]):
+            raise InputError(gone)
         sys.exit(app(standalone_mode=False))
     except InputError as error:
         _say(f"taskmix: {error}")
@@ -95,21 +116,38 @@ def run_command() -> None:
         _say(f"taskmix: {error}")
         sys.exit(1)
     except OSError as error:
-        if error.errno != errno.ENAMETOOLONG:
+        place, reason = str(error.filename or "what is printed")[:60], error.strerror
+        if error.errno == errno.ENAMETOOLONG:
+            _say(
+                f"taskmix: A path should be one that a file can have. Found one too long: {place!r}..."
+            )
+            sys.exit(2)
+        if error.errno not in _NO_ROOM:
             raise
-        found = str(error.filename)[:60]
         _say(
-            f"taskmix: A path should be one that a file can have. Found one too long: {found!r}..."
+            f"taskmix: There should be room for {place}. Found: {reason}. Free some and run again."
         )
-        sys.exit(2)
+        sys.exit(1)
     except Exception as error:
         if not hasattr(error, "show"):  # as the errors of options have, in click or in typer
             raise
+        if gone := _gone_option(error):
+            _say(f"taskmix: {gone}")
+            sys.exit(2)
         said = io.StringIO()
         error.show(said)
         for line in said.getvalue().rstrip("\n").split("\n"):
             _say(line)
         sys.exit(getattr(error, "exit_code", 1))
+
+
+def _gone_option(error: Any) -> str | None:
+    """The sentence for an error about an option that is gone."""
+    context, names = getattr(error, "ctx", None), list[str]()
+    while context is not None and context.parent is not None:
+        names.insert(0, context.info_name)
+        context = context.parent
+    return gone_option(" ".join(names), getattr(error, "option_name", ""))
 
 
 def _say(sentence: str) -> None:

@@ -3,12 +3,16 @@
 from taskmix.counterfactual._balanced import balanced
 from taskmix.counterfactual._curves import learning_curves
 from taskmix.counterfactual._dynamic import improve_stages
-from taskmix.counterfactual._estimates import ValueEstimate, bernstein, compare, estimate, row_value
-from taskmix.counterfactual._estimators import (
+from taskmix.counterfactual._estimates import (
     Estimator,
+    ValueEstimate,
+    bernstein,
+    compare,
     doubly_robust,
+    estimate,
     hajek,
     importance_sampling,
+    row_value,
     weighted_importance_sampling,
 )
 from taskmix.counterfactual._faults import Fault, check_log, find_faults

@@ -26,7 +26,6 @@ from numpy.typing import NDArray
 
 from taskmix.counterfactual._curves import LearningCurves
 from taskmix.counterfactual._estimates import ValueEstimate, compare
-from taskmix.counterfactual._folds import HalfCurves, HalfSums, half_curves
 from taskmix.counterfactual._improve import (
     Improvement,
     checked_logs,
@@ -40,6 +39,7 @@ from taskmix.counterfactual._improve import (
 )
 from taskmix.counterfactual._log import Log
 from taskmix.counterfactual._maximise import maximise
+from taskmix.counterfactual._slopes import HalfCurves, HalfSums, half_curves
 from taskmix.counterfactual._statistics import LogStatistics, stack
 from taskmix.errors import OptionError
 from taskmix.policies import Scheduled

@@ -35,12 +35,7 @@ NAMES_IN_SENTENCE = 5
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Something that is wrong with a log, or may be.
-
-    >>> (fault,) = find_faults(sum_log([], [], [], task_count=2))
-    >>> fault.weight, fault.sentence
-    ('refused', 'A log should have rows with a reward. Found none: run some steps.')
-    """
+    """Something that is wrong with a log, or may be."""
 
     weight: Literal["refused", "doubtful"]
     sentence: str

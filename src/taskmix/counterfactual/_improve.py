@@ -36,11 +36,17 @@ from numpy.typing import NDArray
 from taskmix.counterfactual._curves import LearningCurves, learning_curves
 from taskmix.counterfactual._estimates import ValueEstimate, compare, estimate
 from taskmix.counterfactual._faults import check_log
-from taskmix.counterfactual._folds import HalfCurves, HalfSums, farthest, half_curves, half_sums
 from taskmix.counterfactual._log import Log
 from taskmix.counterfactual._maximise import maximise
-from taskmix.counterfactual._shares import curve_shares
-from taskmix.counterfactual._slopes import with_slope_rewards
+from taskmix.counterfactual._slopes import (
+    HalfCurves,
+    HalfSums,
+    curve_shares,
+    farthest,
+    half_curves,
+    half_sums,
+    with_slope_rewards,
+)
 from taskmix.errors import InputError, OptionError
 from taskmix.numerics import normal_quantile
 

@@ -20,8 +20,7 @@ from taskmix.counterfactual._dynamic import StagedImprovement, improve_stages
 from taskmix.counterfactual._estimates import ValueEstimate, compare, estimate
 from taskmix.counterfactual._improve import curves_of, improve_policy, steps_of
 from taskmix.counterfactual._log import Log, log_of_runs
-from taskmix.counterfactual._recorded import RecordedRun, recorded_runs
-from taskmix.counterfactual._rises import rises_of_scores
+from taskmix.counterfactual._recorded import RecordedRun, recorded_runs, rises_of_scores
 from taskmix.numerics import normal_quantile
 from taskmix.plans import Division, Part, Plan, Shares, Stage, Stages
 from taskmix.records import Study
@@ -52,14 +51,7 @@ class Range:
 
 @dataclass(frozen=True, kw_only=True)
 class PolicyValue:
-    """What a policy would have earned a step, by the logs.
-
-    >>> PolicyValue(
-    ...     policy="uniform", value=0.4, low=0.3, high=0.5, effective_rows=90.0, largest_weight=2.0,
-    ...     gain=Range(0.1, 0.05, 0.15), ends_at=None, ends_above=None,
-    ... ).gain.low
-    0.05
-    """
+    """What a policy would have earned a step, by the logs."""
 
     policy: str
     value: float

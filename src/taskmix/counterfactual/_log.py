@@ -26,12 +26,7 @@ STAGES = 16  # at least; halves of up to 8 stages of a policy can then be told a
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """What is kept of a run's log.
-
-    >>> log = log_from_arrays([0, 1, 0, 1], [1.0, 0.0, 0.5, 0.0], [0.5] * 4, names=["a", "b"])
-    >>> log.tasks, log.rows, log.total.means.tolist()
-    (('a', 'b'), 4, [0.75, 0.0])
-    """
+    """What is kept of a run's log."""
 
     tasks: tuple[str, ...]
     stages: LogStatistics  # [stage, task], of the rewards

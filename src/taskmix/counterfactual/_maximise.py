@@ -45,13 +45,7 @@ MOST_STEPS = 2000  # of the ascent; tens are usual, and a curvature near 1 takes
 
 @dataclass(frozen=True, slots=True)
 class Maximum:
-    """Policies that maximise Eq. 14.
-
-    >>> log = sum_log([0, 1], [0.0, 1.0], [0.5, 0.5], task_count=2)
-    >>> found = maximise(log, entropy=1.0)
-    >>> found.probabilities.round(4).tolist(), found.objective.round(4).item()
-    ([0.2689, 0.7311], 1.3133)
-    """
+    """Policies that maximise Eq. 14."""
 
     probabilities: NDArray[np.float64]  # [..., task]
     objective: NDArray[np.float64]  # [...], the value of Eq. 14 there

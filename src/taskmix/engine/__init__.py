@@ -1,16 +1,15 @@
 """Where runs execute."""
 
-from taskmix.engine._described import undescribe
 from taskmix.engine._distributed import (
-    Launched,
+    TorchrunExecutor,
     is_first_process,
     launched_processes,
 )
 from taskmix.engine._executor import (
     Executor,
     Observers,
+    RestartingExecutor,
     RunListener,
-    StartingOver,
     Until,
     companions,
     finish,
@@ -18,14 +17,12 @@ from taskmix.engine._executor import (
     never,
 )
 from taskmix.engine._fleet import fleet_pays
-from taskmix.engine._here import Auto, Fleet, Here
-from taskmix.engine._keep_best import keep_best
-from taskmix.engine._merge import scores_of_mixtures
-from taskmix.engine._open import open_study, own_study
+from taskmix.engine._from_spec import from_spec
+from taskmix.engine._here import Auto, Fleet, Here, read_ahead
+from taskmix.engine._open import load_for_runs, open_study, own_study, working_alone
 from taskmix.engine._optimization import Optimization
 from taskmix.engine._peak import peak_operations
 from taskmix.engine._ray import Ray, choose_cluster_device, cluster
-from taskmix.engine._read_ahead import read_ahead
 from taskmix.engine._replay import events_of
 from taskmix.engine._run import (
     Executed,
@@ -38,7 +35,7 @@ from taskmix.engine._run import (
 )
 from taskmix.engine._saved import check_mergeable, load_model, save_models
 from taskmix.engine._source import DigitsSource, FolderSource, GivenTasks, SampledSource, TaskSource
-from taskmix.engine._trained import trained_model
+from taskmix.engine._trained import keep_best, trained_model
 from taskmix.engine._units import Progress, Stop
 from taskmix.engine._workers import Workers
 
@@ -51,17 +48,17 @@ __all__ = [
     "FolderSource",
     "GivenTasks",
     "Here",
-    "Launched",
     "Observers",
     "Optimization",
     "Progress",
     "Ray",
+    "RestartingExecutor",
     "Run",
     "RunListener",
     "SampledSource",
-    "StartingOver",
     "Stop",
     "TaskSource",
+    "TorchrunExecutor",
     "Until",
     "Workers",
     "build",
@@ -74,10 +71,12 @@ __all__ = [
     "execute",
     "finish",
     "fleet_pays",
+    "from_spec",
     "is_first_process",
     "is_stop_asked",
     "keep_best",
     "launched_processes",
+    "load_for_runs",
     "load_model",
     "model_of_run",
     "never",
@@ -87,7 +86,13 @@ __all__ = [
     "read_ahead",
     "record_event",
     "save_models",
-    "scores_of_mixtures",
     "trained_model",
-    "undescribe",
+    "working_alone",
 ]
+
+from typing import TYPE_CHECKING
+
+if not TYPE_CHECKING:
+    from taskmix._gone import refuse_gone_names
+
+    __getattr__ = refuse_gone_names(__name__)

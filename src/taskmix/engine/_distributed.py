@@ -86,7 +86,7 @@ def joined_ranks(device: str) -> Iterator[DistributedRanks]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Launched:
+class TorchrunExecutor:
     """The processes of a launcher, all of which train one run after the other, each a part of a batch.
 
     Every process has to ask for the same runs. It does so under `torchrun`, where `launched_processes()`

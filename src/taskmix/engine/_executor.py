@@ -1,9 +1,9 @@
 """What "do these runs" means, wherever it is done.
 
 An executor is the only thing that knows where runs are trained: `Here` (a process a core), `Fleet` (many
-models as one batch), `Auto` (the faster of these two), `Ray` (a cluster), `Launched` (the processes of
-`torchrun`, all for one model). Commands, experiments, the adviser and scripts of one's own all take one
-and call `run`.
+models as one batch), `Auto` (the faster of these two), `Ray` (a cluster), `TorchrunExecutor` (the
+processes of `torchrun`, all for one model). Commands, experiments, the adviser and scripts of one's own
+all take one and call `run`.
 """
 
 from __future__ import annotations
@@ -193,12 +193,12 @@ def to_each(tell: Tell, places: Sequence[Sequence[int]]) -> Tell:
 
 
 @dataclass(frozen=True)
-class StartingOver:
+class RestartingExecutor:
     """Another executor, whose runs start over the first time they are asked for.
 
     A run that is asked for again is the one that was started over: stages of one command share runs.
 
-    >>> StartingOver(Here(workers=2)).at_once
+    >>> RestartingExecutor(Here(workers=2)).at_once
     2
     """
 
@@ -265,7 +265,7 @@ def is_stop_asked(executor: Executor) -> bool:
     """
     if isinstance(executor, Until) and executor.is_over():
         return True
-    if isinstance(executor, Until | StartingOver):
+    if isinstance(executor, Until | RestartingExecutor):
         return is_stop_asked(executor.executor)
     observers: Observers = getattr(executor, "observers", UNOBSERVED)
     return observers.stop()
@@ -282,7 +282,7 @@ def companions(executor: Executor, runs: Sequence[Run]) -> list[int]:
     >>> companions(Auto(workers=2), runs), companions(Here(workers=2), runs)
     ([3, 3, 3, 3, 3, 3], [1, 1, 1, 1, 1, 1])
     """
-    if isinstance(executor, Until | StartingOver):
+    if isinstance(executor, Until | RestartingExecutor):
         return companions(executor.executor, runs)
     asked: Callable[[Sequence[Run]], list[int]] | None = getattr(executor, "companions", None)
     return [1] * len(runs) if asked is None else asked(runs)

@@ -1,9 +1,14 @@
-"""Executors of this machine: a process a core, a fleet, or whichever of the two is faster."""
+"""Executors of this machine: a process a core, a fleet, or whichever of the two is faster.
+
+Frozen encoders read their texts before the runs begin, once, in the process that asks for them. The
+runs' own processes then find the vectors in the cache, and none of them reads what another reads at the
+same time.
+"""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -17,12 +22,13 @@ from taskmix.engine._executor import (
     to_each,
 )
 from taskmix.engine._fleet import company, fleet_pays, plan_units, why_alone
-from taskmix.engine._read_ahead import read_ahead
 from taskmix.engine._run import Executed, Run, find_device
-from taskmix.engine._units import Alone, Progress, Stop, Unit, work_off
+from taskmix.engine._source import TaskSource, load_once, select_once
+from taskmix.engine._units import Progress, SingleUnit, Stop, Unit, run_units
 from taskmix.engine._workers import Workers, count_workers
 from taskmix.errors import RecordError, TaskmixWarning
 from taskmix.records import RunFolder, Study
+from taskmix.tasks import FeatureEncoding
 
 Processes = int | Workers | None  # at once; None: one a core. `Workers` stay for the next call
 
@@ -72,7 +78,7 @@ class _ThisMachine:
                     tell(Progress(place, runs[place].steps, done=True))
             is_read = read_ahead(rest, stop=observers.either(stop))
             units, workers = self._units(rest if is_read else [], self.workers)
-            done = work_off(
+            done = run_units(
                 units,
                 rest,
                 study,
@@ -91,19 +97,12 @@ class _ThisMachine:
 
     def _units(self, runs: Sequence[Run], workers: Processes) -> tuple[list[Unit], int | Workers]:
         """The runs as units, and the processes for them: one by one."""
-        return [Alone(number, run) for number, run in enumerate(runs)], _processes(workers)
+        return [SingleUnit(number, run) for number, run in enumerate(runs)], _processes(workers)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Here(_ThisMachine):
-    """Each core gets one run at a time; with one process all is done in this one.
-
-    >>> from taskmix.models import Perceptron
-    >>> from taskmix.records import Study
-    >>> run = Run(label="demo", source=DigitsSource(), architecture=Perceptron(), steps=2, seed=0)
-    >>> [result.outcome for result in Here(workers=1).run([run], Study("study"))]
-    ['finished']
-    """
+    """Each core gets one run at a time; with one process all is done in this one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -192,3 +191,48 @@ def _already(folder: RunFolder) -> Executed | None:
         return None
     folder.keep_label()
     return Executed(outcome="already finished", summary=summary)
+
+
+class _StoppedReading(Exception):  # noqa: N818 - nothing is wrong
+    pass
+
+
+def read_ahead(
+    runs: Sequence[Run],
+    on_progress: Callable[[int, int], None] | None = None,
+    *,
+    stop: Stop | None = None,
+) -> bool:
+    """Has all texts of these runs read; False where `stop` said so before the end, in time.
+
+    What was read by then is kept. Nothing happens where no run has a frozen encoder.
+
+    >>> from taskmix.models import Perceptron
+    >>> read_ahead([Run(label="a", source=DigitsSource(), architecture=Perceptron(), steps=2, seed=0)])
+    True
+    """
+
+    def tell(done: int, total: int) -> None:
+        if on_progress is not None:
+            on_progress(done, total)
+        if stop is not None and done < total and stop():
+            raise _StoppedReading
+
+    wanted: dict[tuple[TaskSource, FeatureEncoding], set[str] | None] = {}
+    for run in runs:
+        encoding = run.architecture.encoding
+        if isinstance(encoding, FeatureEncoding):
+            names = wanted.setdefault((run.source, encoding), set())
+            if run.tasks is None or names is None:
+                wanted[run.source, encoding] = None  # all of them
+            else:
+                names.update(run.tasks)
+    for (source, encoding), names in wanted.items():
+        tasks = load_once(source)
+        if names is not None and names != set(tasks.names):
+            tasks = select_once(source, tuple(name for name in tasks.names if name in names))
+        try:
+            encoding.read(tasks, cache=getattr(source, "cache", None), on_progress=tell)
+        except _StoppedReading:
+            return False
+    return True

@@ -6,7 +6,7 @@ keeps the head it was trained with. How far the shared parameters move is chosen
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,6 @@ from taskmix.engine._run import Listener, Run, best_of_run, build, record_event,
 from taskmix.errors import InputError, RunError
 from taskmix.models import (
     Merge,
-    TaskArithmetic,
     merge_states,
     target_scale,
     task_vectors,
@@ -29,7 +28,6 @@ from taskmix.training import (
     EndEvent,
     EvaluationEvent,
     Score,
-    best_state,
     evaluate,
     mean_score,
     task_loss,
@@ -107,24 +105,6 @@ def merge_into(
     return True
 
 
-def scores_of_mixtures(
-    run: Run,  # with a `merge`, and `sources` that are trained
-    study: Study,
-    mixtures: Sequence[Sequence[float]],  # [mixture, source], shares
-    split: str = "dev",
-) -> list[tuple[Score, ...]]:
-    """The scores of weighted means of a run's sources, each task with its own head.
-
-    They cost an evaluation each and nothing is trained: a cheap stand-in for a model that is trained on
-    such a mixture.
-
-    >>> scores_of_mixtures(run, study, [(0.5, 0.5), (0.9, 0.1)])  # doctest: +SKIP
-    """
-    check_mergeable_sources(run)
-    merger = _Merger(run, study)
-    return [merger.scores_of_mean(tuple(shares), split) for shares in mixtures]
-
-
 class _Merger:
     """The models of a run's sources, and the merged one at whichever place is tried."""
 
@@ -151,7 +131,7 @@ class _Merger:
                     "first."
                 )
             self.best_step += summary.best_step or summary.step
-            ends.append(self._take(source, best_state(best_of_run(source, study))))
+            ends.append(self._take(source, best_of_run(source, study)))
         self._vectors = task_vectors(self._start, ends)
         self.best: _Choice | None = None
 
@@ -181,28 +161,17 @@ class _Merger:
                 yield self._try(merge, self.best.scale, tuple(changed))
 
     def _try(self, merge: Merge, scale: float, multiples: tuple[float, ...]) -> _Choice:
-        # The same entries are dropped at random wherever it is tried, so that places can be compared.
-        generator = torch.Generator().manual_seed(self._run.seed)
         shared = merge_states(
             self._start,
             self._vectors,
             merge.method,
             scale=scale,
             multiples=multiples,
-            generator=generator,
         )
         state = {**shared, **self._heads}
         self._model.load_state_dict(state)
         mean = mean_score(self._scores("dev"), self._deviations)
         return _Choice(scale, multiples, mean, {name: value.cpu() for name, value in state.items()})
-
-    def scores_of_mean(self, shares: tuple[float, ...], split: str) -> tuple[Score, ...]:
-        """Of the mean of the sources with these weights."""
-        mean = merge_states(
-            self._start, self._vectors, TaskArithmetic(), scale=1.0, multiples=shares
-        )
-        self._model.load_state_dict({**mean, **self._heads})
-        return self._scores(split)
 
     def final_scores(self, choice: _Choice) -> tuple[Score, ...]:
         """On dev and test."""

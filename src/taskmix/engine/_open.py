@@ -1,18 +1,39 @@
-"""The study that a command writes to: a folder of its own, about the tasks at hand."""
+"""The study that a command writes to: a folder of its own, about the tasks at hand.
+
+One adviser, or one swarm, works on a study at a time. Its runs follow from each other or make one table,
+so two of them would stand in each other's way: who comes second is told so before it has trained
+anything.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 
 from taskmix.engine._model_folder import check_model_folder
-from taskmix.engine._source import DigitsSource, FolderSource, TaskSource
-from taskmix.errors import InputError, RecordError
-from taskmix.files import check_output_folder, check_outside, is_temporary, list_folder
+from taskmix.engine._source import DigitsSource, FolderSource, TaskSource, keep_tasks
+from taskmix.errors import InputError, RecordError, RunError
+from taskmix.files import (
+    check_output_folder,
+    check_outside,
+    delete,
+    holding,
+    is_temporary,
+    list_folder,
+    make_folder,
+    read_note,
+)
 from taskmix.records import RunFolder, Study, Subject
 from taskmix.tasks import TaskSet
 
 # What a command may have left before its first run.
-BEFORE_RUNS = {"study.json", ".study.lock", "ledger.json", "advise.json", ".advise.lock"}
+BEFORE_RUNS = {"study.json", "ledger.json", "advise.json"}
+LOCKS = {".study.lock", ".advise.lock", ".swarm.lock"}
 RUN_LOCK = ".lock"  # all that a run has written which failed before its first step
 
 
@@ -55,6 +76,17 @@ def open_study(
     return Study(path, subject=Subject(contents=tasks.contents, origin=_origin(source, tasks)))
 
 
+def load_for_runs(source: TaskSource) -> TaskSet:
+    """The tasks as they are now, which the runs of this process are then trained on too.
+
+    >>> load_for_runs(DigitsSource()).names[0]
+    'ten_digits'
+    """
+    tasks = source.load()
+    keep_tasks(source, tasks)
+    return tasks
+
+
 def _origin(source: TaskSource, tasks: TaskSet) -> str:
     """Where the tasks are from: others from there may join the study, others from elsewhere may not."""
     match source:
@@ -74,7 +106,7 @@ def is_study(path: Path) -> bool:
 def _is_begun(path: Path) -> bool:
     names = list_folder(path)
     return all(
-        name in BEFORE_RUNS or is_temporary(Path(name)) or _is_claimed(path / name)
+        name in BEFORE_RUNS | LOCKS or is_temporary(Path(name)) or _is_claimed(path / name)
         for name in names
     )
 
@@ -105,3 +137,37 @@ def _check_earlier(path: Path, tasks: TaskSet) -> None:
             f"{', '.join(names[:5])} than its first run was trained on. Choose another folder for "
             "these tasks; the study is as it was."
         )
+
+
+@contextmanager
+def working_alone(study: Path, command: str) -> Iterator[None]:
+    """Holds the study for the block; raises at once where another process has the command at it.
+
+    >>> from pathlib import Path
+    >>> with working_alone(Path("study"), "advise"), working_alone(Path("study"), "advise"):
+    ...     pass
+    Traceback (most recent call last):
+    taskmix.errors.RunError: One `advise` at a time should work on `study`. Found that process ...
+    """
+    is_new, lock = not study.exists(), study / f".{command}.lock"
+    make_folder(study)
+    with holding(lock, note=_who()) as held:
+        if not held:
+            raise RunError(
+                f"One `{command}` at a time should work on `{study}`. Found that "
+                f"{read_note(lock) or 'another process'} is at it. Wait for it, or choose another "
+                "`out`.",
+                arguments=("out",),
+            )
+        try:
+            yield
+        except InputError:
+            if is_new:  # nothing was done, so nothing is left behind
+                with contextlib.suppress(RecordError):
+                    delete(study, is_ours=lambda path: path == lock)
+            raise
+
+
+def _who() -> str:
+    since = datetime.now().astimezone().strftime("%Y-%m-%d %H:%M:%S")
+    return f"process {os.getpid()} on {socket.gethostname()}, since {since},"

@@ -32,11 +32,10 @@ class Optimization:
     warmup: float = 0.0  # share of the steps in which the rate rises from 0
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.learning_rate) and self.learning_rate >= 0):
+        if not (math.isfinite(self.learning_rate) and self.learning_rate > 0):
             raise OptionError(
-                "`learning_rate` should be a number above 0, or 0 to train nothing. Found "
-                f"{self.learning_rate}. 1e-3 is usual for Adam, 5e-4 for adapters of a pretrained "
-                "model, 2e-5 for all of its weights."
+                f"`learning_rate` should be a number above 0. Found {self.learning_rate}. 1e-3 is "
+                "usual for Adam, 5e-4 for adapters of a pretrained model, 2e-5 for all of its weights."
             )
         for name, value in (("weight_decay", self.weight_decay), ("momentum", self.momentum)):
             if not (math.isfinite(value) and value >= 0):
@@ -48,7 +47,7 @@ class Optimization:
 
     @staticmethod
     def usual_rate(learning_rate: float | None, *, tuning: Tuning | None = None) -> float:
-        """The learning rate that was given, also 0; where none was, the usual one of Adam."""
+        """The learning rate that was given; where none was, the usual one of Adam."""
         if learning_rate is not None:
             return learning_rate
         return 1e-3 if tuning is None else USUAL_RATES[tuning]

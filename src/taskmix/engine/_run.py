@@ -6,17 +6,16 @@ the same run twice costs once, and a run that was interrupted goes on where it s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from taskmix.engine._encodings import KeptEncodings
 from taskmix.engine._optimization import Optimization
-from taskmix.engine._source import TaskSource, load_once, select_once
+from taskmix.engine._source import KeptEncodings, TaskSource, load_once, select_once
 from taskmix.errors import OptionError, RunError
 from taskmix.models import Architecture, HardSharing, Merge
 from taskmix.policies import AnyPolicy, AnyReward, Uniform
@@ -35,12 +34,9 @@ from taskmix.training import (
     EndEvent,
     EvaluationEvent,
     Event,
-    Keep,
     Ranks,
     Score,
     StepEvent,
-    best_state,
-    served_together,
     train,
 )
 from taskmix.weighting import AnyWeighting
@@ -81,7 +77,6 @@ class Run:
     evaluate_every: int | None = None
     checkpoint_every: int | None = None
     patience: int | None = None
-    keep: Keep = "mean"  # the best evaluation that tasks are served by: one for all, or its own
     clip_norm: float | None = None
     precision: Literal["float32", "bfloat16"] = "float32"
     device: str = "cpu"
@@ -89,14 +84,10 @@ class Run:
     sources: tuple[Run, ...] = ()  # the runs whose models are merged
 
     def __post_init__(self) -> None:
-        if self.clip_norm is not None and not self.clip_norm >= 0:
+        if self.clip_norm is not None and not self.clip_norm > 0:
             raise OptionError(
-                "`clip_norm` should be the largest norm of a gradient, 0 or more. Found "
+                "`clip_norm` should be the largest norm of a gradient, above 0. Found "
                 f"{self.clip_norm}."
-            )
-        if self.keep not in get_args(Keep):
-            raise OptionError(
-                f"`keep` should be {' or '.join(get_args(Keep))}. Found {self.keep!r}."
             )
 
     def load(self) -> TaskSet:
@@ -161,8 +152,6 @@ class Run:
             "precision": self.precision,
             "device": self.device.split(":", maxsplit=1)[0],
             "seed": self.seed,
-            # Left out where it is as ever, so that runs keep the names they had before there was one.
-            **({} if self.keep == "mean" else {"keep": self.keep}),
             **self._merged(),
         }
 
@@ -299,7 +288,6 @@ def training_events(
         evaluate_every=run.evaluate_every,
         checkpoint_every=run.checkpoint_every,
         patience=run.patience,
-        keep=run.keep,
         clip_norm=run.clip_norm,
         precision=getattr(torch, run.precision),
         should_stop=should_stop,
@@ -360,12 +348,8 @@ def first_model(run: Run, tasks: EncodedTasks) -> HardSharing:
         return run.architecture.build(tasks)
 
 
-def model_of_run(
-    run: Run, study: Study, *, task: str | None = None
-) -> tuple[HardSharing, EncodedTasks]:
+def model_of_run(run: Run, study: Study) -> tuple[HardSharing, EncodedTasks]:
     """The best model of a run that has been trained, and its tasks encoded.
-
-    Of a run with `keep` "each" it is the best for the `task`, or without one for the mean.
 
     >>> from taskmix.models import Perceptron
     >>> from taskmix.records import Study
@@ -380,15 +364,8 @@ def model_of_run(
     """
     best = best_of_run(run, study)
     model, tasks = build(run)
-    model.load_state_dict(best_state(best, task))
+    model.load_state_dict(best)
     return model, tasks
-
-
-def models_serving(run: Run, answers: Sequence[str], study: Study) -> list[tuple[str, ...]]:
-    """The tasks of a run that has been trained, those together that one model answers for."""
-    if run.keep == "mean":
-        return [tuple(answers)]
-    return [tuple(names) for names in served_together(best_of_run(run, study), answers)]
 
 
 def best_of_run(run: Run, study: Study) -> Any:
@@ -446,8 +423,12 @@ def score_row(score: Score) -> tuple[str, str, str, float]:
 
 
 def credits_of(scores: Iterable[Score]) -> dict[str, NDArray[np.float64]]:
-    """What each row adds to the scores that say so, by task, as the record takes it."""
-    return {score.task: score.credits for score in scores if score.credits is not None}
+    """Of each task, what each row adds to its metric and to its loss, as the record takes it."""
+    found: dict[str, list[NDArray[np.float64]]] = {}
+    for score in scores:  # of a task the metric comes first
+        if score.credits is not None:
+            found.setdefault(score.task, []).append(score.credits)
+    return {task: np.array(rows) for task, rows in found.items()}
 
 
 def _write_step(writer: RecordWriter, event: StepEvent) -> None:

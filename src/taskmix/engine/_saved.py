@@ -6,46 +6,48 @@ beside it as safetensors. Nothing is pickled, and neither the study nor the task
 A pretrained model of which every weight was trained lies there as Hugging Face writes it, with its
 tokenizer. Adapters lie there as PEFT writes them; the model that they, or heads on vectors, belong to
 is named and not copied. On demand there is also that model with the adapters added into its weights.
+
+Heads and adapters are small beside the model that they belong to, so that one is named and not copied:
+by its path, and by a mark of its weights, since another model may lie at the same path later.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, cast
+from warnings import warn
 
 import torch
 
 import taskmix.models as models
 import taskmix.tasks as encodings
-from taskmix.engine._described import undescribe
+from taskmix.engine._from_spec import from_spec
 from taskmix.engine._model_folder import NAME, replacing_model
-from taskmix.engine._needed_base import (
-    base_of,
-    find_base,
-    lasting_path,
-    mark_of,
-    with_base,
-    with_pooling,
-)
-from taskmix.engine._run import Run, model_of_run, models_serving
-from taskmix.errors import InputError, OptionError, RecordError, TaskmixError
-from taskmix.files import read_plain
+from taskmix.engine._run import Run, model_of_run
+from taskmix.errors import InputError, OptionError, RecordError, TaskmixError, TaskmixWarning
+from taskmix.files import list_folder, open_plain, read_plain
 from taskmix.models import (
     Architecture,
+    Perceptron,
     Transformer,
     fill_adapters,
     merged_network,
+    outline_of,
     save_adapters,
     tuning_of,
 )
 from taskmix.records import Study, describe, load_state, save_state
 from taskmix.tasks import (
+    FeatureEncoding,
     Question,
     TaskSet,
     encode_with,
+    find_pooling,
     learned_by,
     load_pretrained,
     quiet_transformers,
@@ -85,11 +87,7 @@ def save_models(
     with replacing_model(folder) as (mark, publish):
         parts = [
             _save(folder, f"{place}-{mark}", run, answers, study, merged=merged)
-            for place, (run, answers) in enumerate(
-                (run, served)
-                for run, names in trained
-                for served in models_serving(run, names, study)
-            )
+            for place, (run, answers) in enumerate(trained)
         ]
         publish({"version": VERSION, "notes": dict(notes or {}), "models": parts})
     return folder
@@ -127,7 +125,7 @@ def _save(
     *,
     merged: bool,
 ) -> dict[str, Any]:
-    model, encoded = model_of_run(run, study, task=answers[0] if answers else None)
+    model, encoded = model_of_run(run, study)
     tasks, architecture = run.load(), with_pooling(run.architecture)
     state = {name: value.cpu() for name, value in model.state_dict().items()}
     more: dict[str, Any] = {}
@@ -222,7 +220,7 @@ def load_model(path: Path | str, *, base: Path | str | None = None) -> TrainedMo
 
 
 def _read(folder: Path, document: Mapping[str, Any], given: str | None) -> TrainedPart:
-    architecture = undescribe(document["architecture"], models, encodings)
+    architecture = from_spec(document["architecture"], models, encodings)
     needed = base_of(architecture)
     if needed is not None:
         base = find_base(folder, needed, given, document.get("base", {}).get("mark"))
@@ -280,3 +278,79 @@ def _no_rows(question: Question) -> Any:
     names |= {"prompt": ("prompt",), "passage": ("text",)}
     columns = names.get(question.inputs, question.columns)
     return pa.table({name: pa.array([], kind) for name in columns})
+
+
+WEIGHTS = (".safetensors", ".gguf", ".bin")
+LOOKED_AT = 1 << 16  # bytes at the begin and at the end of a file: two models differ in them
+
+
+def base_of(architecture: Architecture) -> str | None:
+    """The path of the pretrained model that is not among the parameters; None where there is none."""
+    if isinstance(architecture, Transformer):
+        return architecture.path if architecture.tune == "adapters" else None
+    reads = getattr(architecture, "reads", None)
+    return reads.path if isinstance(reads, FeatureEncoding) else None
+
+
+def with_base(architecture: Architecture, path: str) -> Architecture:
+    """The same over the model of another path."""
+    if isinstance(architecture, Transformer):
+        return replace(architecture, path=path)
+    assert isinstance(architecture, Perceptron)
+    assert isinstance(architecture.reads, FeatureEncoding)
+    return replace(architecture, reads=replace(architecture.reads, path=path))
+
+
+def with_pooling(architecture: Architecture) -> Architecture:
+    """The same with its pooling written out: the file that says it may not be beside a copy."""
+    if isinstance(architecture, Transformer):
+        pooling = architecture.pooling or find_pooling(architecture.path)
+        return replace(architecture, pooling=pooling)
+    if isinstance(architecture, Perceptron) and isinstance(architecture.reads, FeatureEncoding):
+        reads = architecture.reads
+        pooling = reads.pooling or find_pooling(reads.path)
+        return replace(architecture, reads=replace(reads, pooling=pooling))
+    return architecture
+
+
+def lasting_path(path: str) -> str:
+    """A path that is the same from every folder; a name on the hub as it is."""
+    return str(Path(path).resolve()) if Path(path).exists() else path
+
+
+def mark_of(path: str) -> str | None:
+    """Tells the weights of a model from those of another one; None where they are not on this disk."""
+    place = Path(path)
+    files = [place]
+    if not place.is_file():
+        files = [place / name for name in list_folder(place) if name.endswith(WEIGHTS)]
+    found = hashlib.sha256()
+    for file in files:
+        with open_plain(file) as content:
+            size = os.fstat(content.fileno()).st_size
+            found.update(f"{size} ".encode() + content.read(LOOKED_AT))
+            content.seek(max(0, size - LOOKED_AT))
+            found.update(content.read(LOOKED_AT))
+    return found.hexdigest()[:16] if files else None
+
+
+def find_base(folder: Path, named: str, given: str | None, mark: Any) -> str:
+    """Where the model lies that a kept one in `folder` needs: where it was, or where it is `given`."""
+    path = named if given is None else given
+    try:
+        outline_of(path)
+    except InputError as error:
+        what = f"`{named}`, the model that it was trained on"
+        found = "it" if given is None else f"one at `{given}`"
+        raise InputError(
+            f"The model in `{folder}` should find {what}. Did not find {found}. Say where it lies: "
+            f"load_model(..., base=PATH), or taskmix predict --base PATH. ({error})"
+        ) from error
+    if mark is not None and mark_of(path) != mark:
+        warn(
+            f"The weights of `{path}` are not those that the model in `{folder}` was trained on, or are "
+            "in other files: its answers may be others.",
+            TaskmixWarning,
+            stacklevel=4,
+        )
+    return path

@@ -1,16 +1,21 @@
-"""Where a run's tasks come from: small frozen descriptions that any process can load."""
+"""Where a run's tasks come from: small frozen descriptions that any process can load.
+
+Tasks, and the tensors they become, are kept for the next run of the same process that reads the same.
+"""
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
+from torch import Tensor
+
 from taskmix.engine._apart import StoredTasks, store
-from taskmix.tasks import TaskKind, TaskSet, digits_tasks, load_tasks, sample_rows
+from taskmix.tasks import EncodedTasks, TaskKind, TaskSet, digits_tasks, load_tasks, sample_rows
 
 
 class TaskSource(Hashable, Protocol):
@@ -135,6 +140,8 @@ _loaded: OrderedDict[TaskSource, TaskSet] = OrderedDict()
 
 def load_once(source: TaskSource) -> TaskSet:
     """The tasks of a source, read once in each process."""
+    if isinstance(source, GivenTasks) and isinstance(source.tasks, TaskSet):
+        return source.tasks  # tasks of equal content may call their columns otherwise
     if source not in _loaded:
         keep_tasks(source, source.load())
     _loaded.move_to_end(source)
@@ -144,6 +151,7 @@ def load_once(source: TaskSource) -> TaskSet:
 def keep_tasks(source: TaskSource, tasks: TaskSet) -> None:
     """Makes these what the source gives in this process, where another one has read them."""
     _loaded[source] = tasks
+    _loaded.move_to_end(source)
     while len(_loaded) > _MOST_KEPT:
         _loaded.popitem(last=False)
 
@@ -163,3 +171,46 @@ def select_once(source: TaskSource, names: tuple[str, ...]) -> TaskSet:
     if names not in known:
         known[names] = tasks.select(names)
     return known[names]
+
+
+LIMIT = 1 << 29  # bytes of all that is kept; the latest is kept whatever its size
+
+
+class KeptEncodings:
+    """The encodings that were used last, up to a number of bytes."""
+
+    def __init__(self, limit: int = LIMIT) -> None:
+        self._limit = limit
+        self._kept: OrderedDict[tuple[TaskSet, Hashable], tuple[EncodedTasks, int]] = OrderedDict()
+
+    def get(
+        self, tasks: TaskSet, options: Hashable, make: Callable[[], EncodedTasks]
+    ) -> EncodedTasks:
+        """What `make` gave for these tasks, as an object, and these options."""
+        key = (tasks, options)
+        if key not in self._kept:
+            found = make()
+            self._kept[key] = (found, _bytes(found))
+        self._kept.move_to_end(key)
+        while len(self._kept) > 1 and sum(size for _, size in self._kept.values()) > self._limit:
+            self._kept.popitem(last=False)
+        return self._kept[key][0]
+
+
+def _bytes(tasks: EncodedTasks) -> int:
+    inputs = {id(split.inputs): split.inputs for task in tasks for split in task.splits.values()}
+    tensors = [tensor for each in inputs.values() for tensor in tensors_of(each)]
+    if tasks.vectors is not None:
+        tensors.append(tasks.vectors)
+    return sum(tensor.numel() * tensor.element_size() for tensor in tensors)
+
+
+def tensors_of(inputs: Any) -> list[Tensor]:
+    """All tensors that some inputs hold."""
+    found: list[Tensor] = []
+    for value in vars(inputs).values():
+        if isinstance(value, Tensor):
+            found.append(value)
+        elif hasattr(value, "ids"):
+            found += tensors_of(value)
+    return found

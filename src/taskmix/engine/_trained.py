@@ -1,13 +1,15 @@
-"""The trained model of some runs, which answers for new rows."""
+"""The best models of some runs, which answer, or lie in a folder that `taskmix predict` takes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
-from taskmix.engine._run import Run, model_of_run, models_serving
+from taskmix.engine._run import Executed, Run, model_of_run
+from taskmix.engine._saved import save_models
 from taskmix.records import Study
 from taskmix.tasks import HeldEncoding, Question, learned_by
-from taskmix.training import HeldPart, TrainedModel, TrainedPart
+from taskmix.training import HeldPart, Score, TrainedModel, TrainedPart, mean_score
 
 
 def trained_model(trained: Sequence[tuple[Run, Sequence[str]]], study: Study) -> TrainedModel:
@@ -22,9 +24,8 @@ def trained_model(trained: Sequence[tuple[Run, Sequence[str]]], study: Study) ->
     ('parity', 'half')
     """
     parts = []
-    served = [(run, one) for run, names in trained for one in models_serving(run, names, study)]
-    for run, answers in served:
-        model, encoded = model_of_run(run, study, task=answers[0] if answers else None)
+    for run, answers in trained:
+        model, encoded = model_of_run(run, study)
         tasks, encoding = run.load(), run.architecture.encoding
         held = isinstance(encoding, HeldEncoding)
         parts.append(
@@ -33,7 +34,40 @@ def trained_model(trained: Sequence[tuple[Run, Sequence[str]]], study: Study) ->
                 architecture=run.architecture,
                 learned={} if held else learned_by(encoding, tasks, encoded),
                 questions=tuple(Question.of(task) for task in tasks),
-                answers=answers,
+                answers=tuple(answers),
             )
         )
     return TrainedModel(parts)
+
+
+def keep_best(
+    runs: Sequence[Run],
+    results: Sequence[Executed],
+    study: Study,
+    folder: Path,
+    *,
+    merged: bool = False,  # also with the adapters added into the weights
+) -> Path | None:
+    """Keeps for each set of tasks the run of the best mean dev score; None where none is done.
+
+    >>> from pathlib import Path
+    >>> from taskmix.records import Study
+    >>> print(keep_best([], [], Study("study"), Path("model")))
+    None
+    """
+    best: dict[tuple[str, ...], tuple[float, Run]] = {}
+    for run, result in zip(runs, results, strict=True):
+        if result.summary is None or result.summary.status != "finished":
+            continue
+        scores = [Score(*each) for each in result.summary.scores if each.split == "dev"]
+        score, names = mean_score(scores, {}), run.load().names
+        if names not in best or score > best[names][0]:
+            best[names] = (score, run)
+    seen: set[str] = set()
+    kept = []
+    for names, (_, run) in best.items():
+        answers = [name for name in names if name not in seen]
+        seen.update(answers)
+        if answers:
+            kept.append((run, answers))
+    return save_models(folder, kept, study, merged=merged) if kept else None

@@ -26,11 +26,7 @@ _MOST_DEATHS = 3  # of workers in one call: then memory is short, and more of th
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a run is.
-
-    >>> Progress(run=0, step=100, losses={1: 0.25}).done
-    False
-    """
+    """How far a run is."""
 
     run: int  # its place among the runs asked for
     step: int
@@ -56,7 +52,7 @@ class Unit(Protocol):
 
 
 @dataclass(frozen=True)
-class Alone:
+class SingleUnit:
     """One run by itself."""
 
     number: int
@@ -101,7 +97,7 @@ def telling_progress(number: int, tell: Tell, listener: Listener | None = None) 
     return listen
 
 
-def work_off(
+def run_units(
     units: Sequence[Unit],
     runs: Sequence[Run],
     study: Study,
@@ -125,7 +121,7 @@ def work_off(
     for unit in units:
         if stop():
             break
-        if isinstance(unit, Alone):
+        if isinstance(unit, SingleUnit):
             with listening(unit.run) as listener:
                 results = unit.work(study, done.tell, stop, fresh=fresh, listener=listener)
         else:

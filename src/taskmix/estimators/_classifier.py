@@ -8,10 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import column_or_1d
 
 from taskmix.estimators._multitask import Multitask
-from taskmix.estimators._rows import by_task
+from taskmix.estimators._rows import TaskRows
 from taskmix.tasks import TaskKind
 
 
@@ -19,8 +18,10 @@ class MultitaskClassifier(ClassifierMixin, Multitask):  # type: ignore[misc]
     """A classifier whose rows belong to one task or several, trained as one model.
 
     `classes_` has the classes of all tasks; a row's probabilities are zero for those its task does not
-    have. `policy`, `weighting` or a `plan` of `taskmix.advise` says how tasks are drawn and weighed;
-    without any all are drawn alike. `model_` is the `TrainedModel`.
+    have. Rows of a task that was not learned, or whose rows in `fit` all had one class, get the mean of
+    what the other tasks answer, weighed by their rows, and a warning. `policy`, `weighting` or a `plan`
+    of `taskmix.advise` says how tasks are drawn and weighed; without any all are drawn alike. What was
+    trained is `model_`, a `TrainedModel`.
 
     >>> X = np.array([[0.0], [1.0], [2.0], [3.0]] * 8)
     >>> y = np.array(["low", "low", "high", "high"] * 8)
@@ -35,19 +36,24 @@ class MultitaskClassifier(ClassifierMixin, Multitask):  # type: ignore[misc]
 
     _kind: TaskKind = "classification"
 
-    def _learn_targets(self, target: Any, tasks: NDArray[Any]) -> Any:
-        target = column_or_1d(target, warn=True)
+    def _learn_targets(self, target: NDArray[Any], rows: TaskRows) -> Any:
         check_classification_targets(target)
         self.classes_, codes = np.unique(target, return_inverse=True)
+        own = {name: set(codes[places].tolist()) for name, places in rows.places.items()}
+        several = set().union(*(classes for classes in own.values() if len(classes) > 1))
+        self._ask_others_about(
+            [name for name, classes in own.items() if len(classes) == 1 and classes <= several]
+        )
         return codes.astype(str).astype(object)
 
     def predict_proba(self, X: Any, tasks: Any = None) -> NDArray[np.float64]:
         """[row, class of `classes_`]."""
         rows = self._rows_to_answer(X, tasks)
         found = np.zeros((rows.inputs.num_rows, len(self.classes_)))
-        for name, places, part in by_task(rows):
-            columns = np.array([int(label) for label in self.model_.question(name).labels])
-            found[np.ix_(places, columns)] = self.model_.probabilities(part, name)
+        for name, places, part in rows.by_task():
+            for task, share in self._shares_of_answer(name).items():
+                columns = np.array([int(label) for label in self.model_.question(task).labels])
+                found[np.ix_(places, columns)] += share * self.model_.probabilities(part, task)
         return found
 
     def predict(self, X: Any, tasks: Any = None) -> NDArray[Any]:

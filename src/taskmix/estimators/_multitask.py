@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import tempfile
+import warnings
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -13,24 +16,31 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import (
+    check_consistent_length,
+    check_is_fitted,
+    column_or_1d,
+    validate_data,
+)
 
 from taskmix.engine import GivenTasks, Here, Optimization, Run, choose_device, trained_model
-from taskmix.errors import OptionError
+from taskmix.errors import InputError, OptionError, TaskmixWarning
 from taskmix.estimators._rows import (
     TARGET,
+    TASK,
     TaskRows,
+    are_texts,
     array_as_table,
-    by_task,
-    split_frame,
+    frame_or_texts,
+    is_numeric,
+    take_column,
     task_rows,
-    texts_as_table,
 )
 from taskmix.models import choose_architecture
 from taskmix.plans import Plan
 from taskmix.policies import AnyPolicy
 from taskmix.records import Study
-from taskmix.tasks import TaskKind, TaskSet, is_frame, load_tasks
+from taskmix.tasks import TaskKind, TaskSet, frame_table, is_frame, load_tasks
 from taskmix.weighting import AnyWeighting
 
 
@@ -38,6 +48,7 @@ class Multitask(BaseEstimator, ABC):  # type: ignore[misc]
     """One model for the tasks that rows belong to; the two estimators differ in their targets."""
 
     _kind: TaskKind
+    _of_one_class: frozenset[str] = frozenset()
 
     def __init__(
         self,
@@ -50,6 +61,7 @@ class Multitask(BaseEstimator, ABC):  # type: ignore[misc]
         weighting: AnyWeighting | None = None,
         plan: Plan | None = None,
         task_column: str | None = None,
+        text: str | Sequence[str] | None = None,
         device: str = "cpu",
         random_state: Any = None,
     ) -> None:
@@ -61,6 +73,7 @@ class Multitask(BaseEstimator, ABC):  # type: ignore[misc]
         self.weighting = weighting
         self.plan = plan
         self.task_column = task_column
+        self.text = text
         self.device = device
         self.random_state = random_state
 
@@ -79,50 +92,72 @@ class Multitask(BaseEstimator, ABC):  # type: ignore[misc]
         tasks: Any = None,
         task_column: str | None = None,
         label: str | None = None,
+        text: str | Sequence[str] | None = None,
     ) -> Self:
         """Trains on rows and their targets.
 
         `X` is an array, a list of texts, or a frame (pandas, polars, Arrow), `y` the target of each row,
         or of a frame the column `label`. `tasks` names the task of each row, or of a frame
-        `task_column` the column that does; without either there is one task.
+        `task_column` the column that does; without either there is one task. What the columns of a
+        frame are is found as `taskmix.check_tasks` finds it; `text` names the column of text, or two.
         """
         self.task_column_ = task_column or self.task_column
+        self.text_ = text or self.text
         rows, target = self._rows_to_learn(X, y, tasks, label)
-        targets = self._learn_targets(target, rows.tasks)
-        self.tasks_ = tuple(dict.fromkeys(rows.tasks.tolist()))
+        targets = self._learn_targets(target, rows)
+        self.tasks_ = tuple(rows.places)
+        self._sizes = {name: len(places) for name, places in rows.places.items()}
         self._train(rows, targets)
         return self
 
     @abstractmethod
-    def _learn_targets(self, target: Any, tasks: NDArray[Any]) -> Any:
+    def _learn_targets(self, target: NDArray[Any], rows: TaskRows) -> Any:
         """The targets as the loader takes them; what is needed to turn answers back is kept."""
 
     def _rows_to_learn(self, X: Any, y: Any, tasks: Any, label: str | None) -> tuple[TaskRows, Any]:
-        named = label is not None or self.task_column_ is not None
         if label is not None and y is not None:
             raise OptionError(
                 "Targets should be `y` or the column `label`, one of the two. Found both."
             )
-        self._is_framed = named or (is_frame(X) and not _is_numeric(X))
-        if self._is_framed:
-            table, inside, target = split_frame(X, self.task_column_, label)
-            self._label = label
+        if label is None and y is None:
+            raise ValueError(  # as scikit-learn's own estimators say it
+                f"This {type(self).__name__} estimator requires y to be passed, but the target y is "
+                "None."
+            )
+        named = label is not None or self.task_column_ is not None
+        self._has_columns = named or are_texts(X) or (is_frame(X) and not is_numeric(X))
+        if self._has_columns:
+            table, inside = take_column(frame_or_texts(X), self.task_column_)
+            table, targets = take_column(table, label)
             self.n_features_in_ = table.num_columns
             self.feature_names_in_ = np.asarray(table.column_names, dtype=object)
-            return task_rows(table, tasks if inside is None else inside), _given(self, target, y)
-        if _are_texts(X):
-            return task_rows(texts_as_table(X), tasks, is_text=True), _given(self, None, y)
-        _given(self, None, y)
-        values, target = validate_data(
-            self,
-            X,
-            y,
-            ensure_all_finite="allow-nan",
-            y_numeric=self._kind == "regression",
-            dtype=np.float64,
-        )
-        names = getattr(self, "feature_names_in_", None)
-        return task_rows(array_as_table(values, names), tasks), target
+            rows = task_rows(table, inside if tasks is None else tasks)
+            y = y if targets is None else np.asarray(targets.to_pylist())
+        else:
+            values, y = validate_data(
+                self,
+                X,
+                y,
+                ensure_all_finite="allow-nan",
+                y_numeric=self._kind == "regression",
+                dtype=np.float64,
+            )
+            table = self._array_as_table(values)
+            features = None if is_frame(X) else tuple(table.column_names)
+            rows = task_rows(table, tasks, features)
+        y = column_or_1d(y, warn=True)
+        check_consistent_length(rows.inputs, y)
+        without = frame_table({"y": y}).column("y").is_null()
+        if (place := without.index(pa.scalar(True)).as_py()) >= 0:
+            raise InputError(
+                f"Every row should have a target. Found none in row {place + 1}. Take out the rows "
+                "without one."
+            )
+        return rows, y
+
+    def _array_as_table(self, values: NDArray[Any]) -> pa.Table:
+        unnamed = [f"x{place}" for place in range(values.shape[1])]
+        return array_as_table(values, getattr(self, "feature_names_in_", unnamed))
 
     def _train(self, rows: TaskRows, targets: Any) -> None:
         source = GivenTasks.of(self._make_tasks(rows, targets))
@@ -158,84 +193,84 @@ class Multitask(BaseEstimator, ABC):  # type: ignore[misc]
             self.model_ = trained_model(served, study)
 
     def _make_tasks(self, rows: TaskRows, targets: NDArray[Any]) -> TaskSet:
-        """The tasks one by one, so that each has the classes of its own rows alone."""
-        features = None if rows.is_text else tuple(rows.inputs.column_names)
-        texts = None
-        if self._is_framed and (texts := _text_column(rows.inputs)):
-            features = None
-        made = []
-        for name, places, part in by_task(rows):
-            table = part.append_column(TARGET, pa.array(targets[places]))
-            # All rows are learned from; as dev, which the engine asks for, they decide nothing.
-            (task,) = load_tasks(
-                {"train": table, "dev": table},
-                label=TARGET,
-                features=features,
-                text=texts,
-                kind=self._kind,
+        """The tasks as `load_tasks` reads them: columns by their roles, classes by the task's rows."""
+        owners = np.empty(rows.inputs.num_rows, dtype=np.int64)
+        for number, places in enumerate(rows.places.values()):
+            owners[places] = number  # names of tasks need no reading
+        table = rows.inputs.append_column(TARGET, pa.array(targets))
+        table = table.append_column(TASK, pa.array(owners))
+        read = partial(load_tasks, task_column=TASK, label=TARGET, kind=self._kind)
+        text, features = self.text_, rows.features if self.text_ is None else None
+        if text is None and features is None:
+            reading = read({"train": table})[0].reading
+            if reading.inputs == "table":
+                features = reading.columns
+            else:
+                text = reading.columns
+            self._warn_of(reading.left_out)
+        # All rows are learned from; as dev, which the engine asks for, they decide nothing.
+        loaded = read({"train": table, "dev": table}, text=text, features=features)
+        return TaskSet(
+            tuple(
+                replace(task, name=name, source=name)
+                for name, task in zip(rows.places, loaded, strict=True)
             )
-            made.append(replace(task, name=name, source=name))
-        return TaskSet(tuple(made))
+        )
+
+    def _warn_of(self, left_out: Sequence[tuple[str, str]]) -> None:
+        if left_out:
+            words = ", ".join(f"`{name}` ({why})" for name, why in left_out[:10])
+            warnings.warn(
+                f"{type(self).__name__} does not learn from {words}. `text` names the column of text "
+                "where another is meant; of an array every column is learned from.",
+                TaskmixWarning,
+                stacklevel=5,
+            )
 
     def _rows_to_answer(self, X: Any, tasks: Any) -> TaskRows:
         check_is_fitted(self)
-        if self._is_framed:
-            column = self.task_column_
-            table, inside, _ = split_frame(X, None if tasks is not None else column, None)
-            return self._with_task(table, tasks if inside is None else inside)
-        if _are_texts(X):
-            return self._with_task(texts_as_table(X), tasks, is_text=True)
-        values = validate_data(
-            self, X, reset=False, ensure_all_finite="allow-nan", dtype=np.float64
-        )
-        names = getattr(self, "feature_names_in_", None)
-        return self._with_task(array_as_table(values, names), tasks)
-
-    def _with_task(self, table: pa.Table, tasks: Any, *, is_text: bool = False) -> TaskRows:
-        """The rows with their tasks; where one was learned, its name need not be said."""
+        if self._has_columns:
+            table = frame_or_texts(X)
+            if tasks is None:
+                table, tasks = take_column(table, self.task_column_)
+        else:
+            values = validate_data(
+                self, X, reset=False, ensure_all_finite="allow-nan", dtype=np.float64
+            )
+            table = self._array_as_table(values)
         if tasks is None and len(self.tasks_) > 1:
             raise OptionError(
                 f"`tasks` should name the task of each row, among {', '.join(self.tasks_[:10])}. Found "
                 "none, and more than one was learned."
             )
-        if tasks is None:
-            tasks = np.full(table.num_rows, self.tasks_[0])
-        rows = task_rows(table, tasks, is_text=is_text)
-        for name in set(rows.tasks.tolist()) - set(self.model_.tasks):
-            raise OptionError(
-                f"The tasks should be among {', '.join(self.tasks_[:10])}. Found `{name}`."
+        # Where one task was learned, its name need not be said.
+        rows = task_rows(table, np.full(len(table), self.tasks_[0]) if tasks is None else tasks)
+        unseen = [name for name in rows.places if name not in self.model_.tasks]
+        if unseen:
+            warnings.warn(
+                f"The tasks should be among {', '.join(self.tasks_[:10])}. Found "
+                f"{', '.join(f'`{name}`' for name in unseen[:10])}, whose rows get the mean answer of "
+                "all learned tasks.",
+                TaskmixWarning,
+                stacklevel=3,
             )
         return rows
 
+    def _ask_others_about(self, tasks: list[str]) -> None:
+        """These tasks, all of whose rows had one class, have nothing to tell classes apart by."""
+        self._of_one_class = frozenset(tasks)
+        if tasks:
+            words = ", ".join(f"`{name}`" for name in tasks[:10])
+            warnings.warn(
+                f"The rows of a task should have two classes or more. Found one in {words}, whose rows "
+                "get the mean answer of the other tasks.",
+                TaskmixWarning,
+                stacklevel=4,
+            )
 
-def _given(estimator: Multitask, inside: Any, y: Any) -> Any:
-    if inside is None and y is None:
-        raise ValueError(  # as scikit-learn's own estimators say it
-            f"This {type(estimator).__name__} estimator requires y to be passed, but the target y is "
-            "None."
-        )
-    return y if inside is None else inside
-
-
-def _are_texts(X: Any) -> bool:
-    """Whether it is one text for each row: of a list, an array, or a column of a frame."""
-    if isinstance(X, str) or not hasattr(X, "__len__") or is_frame(X):
-        return False
-    if len(getattr(X, "shape", (0,))) != 1 or not len(X):
-        return False
-    return isinstance(next(iter(X)), str)
-
-
-def _is_numeric(frame: Any) -> bool:
-    """Whether every column of a frame is one of numbers, which scikit-learn then reads itself."""
-    kinds = getattr(frame, "dtypes", None)
-    if kinds is None or not hasattr(frame, "iloc"):
-        return False
-    return all(getattr(kind, "kind", "O") in "biuf" for kind in kinds)
-
-
-def _text_column(table: pa.Table) -> str | None:
-    """A frame with one column, of text, is texts; others are tables, whose text is categories."""
-    only = table.column_names[0] if table.num_columns == 1 else None
-    is_text = only is not None and pa.types.is_string(table.column(only).type)
-    return only if is_text else None
+    def _shares_of_answer(self, name: str) -> dict[str, float]:
+        """A learned task answers itself; for any other all do, weighed by their rows."""
+        learned = [each for each in self.model_.tasks if each not in self._of_one_class]
+        names = [name] if name in learned else learned
+        count = sum(self._sizes[each] for each in names)
+        return {each: self._sizes[each] / count for each in names}

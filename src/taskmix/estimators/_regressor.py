@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import column_or_1d
+from sklearn.utils import assert_all_finite
 
 from taskmix.estimators._multitask import Multitask
-from taskmix.estimators._rows import by_task
+from taskmix.estimators._rows import TaskRows
 from taskmix.tasks import TaskKind
 
 
@@ -25,25 +25,28 @@ class MultitaskRegressor(RegressorMixin, Multitask):  # type: ignore[misc]
 
     _kind: TaskKind = "regression"
 
-    def _learn_targets(self, target: Any, tasks: NDArray[Any]) -> Any:
-        numbers = column_or_1d(target, warn=True).astype(np.float64)
+    def _learn_targets(self, target: NDArray[Any], rows: TaskRows) -> Any:
+        numbers = target.astype(np.float64)
+        assert_all_finite(numbers, input_name="target")
         self.levels_: dict[str, tuple[float, float]] = {}  # by task: the mean and the spread
         learned = np.empty(len(numbers))
-        for name in dict.fromkeys(tasks.tolist()):
-            own = numbers[tasks == name]
+        for name, places in rows.places.items():
+            own = numbers[places]
             spread = float(own.std()) or 1.0
             self.levels_[name] = (float(own.mean()), spread)
-            learned[tasks == name] = (own - own.mean()) / spread
+            learned[places] = (own - own.mean()) / spread
         return learned
 
     def predict(self, X: Any, tasks: Any = None) -> NDArray[np.float64]:
         """[row], in the units of the targets."""
         rows = self._rows_to_answer(X, tasks)
-        found = np.empty(rows.inputs.num_rows)
-        for name, places, part in by_task(rows):
-            level, spread = self.levels_[name]
-            answers = self.model_.predict(part, name)
-            found[places] = level + spread * np.array([each["value"] for each in answers])
+        found = np.zeros(rows.inputs.num_rows)
+        for name, places, part in rows.by_task():
+            for task, share in self._shares_of_answer(name).items():
+                level, spread = self.levels_[task]
+                answers = self.model_.predict(part, task)
+                values = level + spread * np.array([each["value"] for each in answers])
+                found[places] += share * values
         return found
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, tasks: Any = None) -> float:

@@ -1,6 +1,6 @@
 """Files: written whole or not at all, read only if they are plain, deleted only if they are ours."""
 
-from taskmix.files._allowance import Allowance
+from taskmix.files._allowance import Allowance, free_memory
 from taskmix.files._atomic import (
     Sink,
     UnreadableError,
@@ -15,8 +15,8 @@ from taskmix.files._atomic import (
     unreadable,
     write_bytes,
 )
+from taskmix.files._formulas import guard_formula, unguard_formula
 from taskmix.files._lock import holding, read_note
-from taskmix.files._memory import free_memory
 from taskmix.files._output import check_output, check_output_folder, check_outside, has_keys
 from taskmix.files._parquet import check_parquet
 from taskmix.files._plain import (
@@ -40,6 +40,7 @@ __all__ = [
     "check_plain_folder",
     "delete",
     "free_memory",
+    "guard_formula",
     "has_keys",
     "holding",
     "is_temporary",
@@ -52,6 +53,7 @@ __all__ = [
     "remove_stale",
     "replacing",
     "sync_folder",
+    "unguard_formula",
     "unreadable",
     "write_bytes",
 ]

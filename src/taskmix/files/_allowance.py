@@ -21,17 +21,25 @@ Everything is checked while reading, with what is known by then, never by what a
 
 from __future__ import annotations
 
+import contextlib
+import os
 from pathlib import Path
 from typing import NoReturn
 
 from taskmix.files._atomic import UnreadableError
-from taskmix.files._memory import free_memory
 
 RATIO = 200
 UNASKED_TEXT, UNASKED_TABLE = 100, 20  # parts of the free memory
 LARGEST = 2
 LINE_SHARE = 100  # a row is held several times while it is read
 LINE_LIMIT = 64 * 2**20
+_GROUPS = (  # a container's limit and what it has taken of it, in the two ways Linux tells them
+    ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
+    (
+        "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+        "/sys/fs/cgroup/memory/memory.usage_in_bytes",
+    ),
+)
 
 
 class Allowance:
@@ -100,3 +108,28 @@ class Allowance:
         """Raises the sentence; those who have an error of their own, or an option, override it."""
         remedy = remedy.replace(", or give {option}", "")
         raise UnreadableError(f"{should} Found {found} in `{self.path}`. {remedy}", found=found)
+
+
+def free_memory() -> int:
+    """Bytes that a program may still take, about: of the machine, or of the container it is in.
+
+    >>> free_memory() > 2**20
+    True
+    """
+    free = _of_the_machine()
+    for limit, taken in _GROUPS:
+        # No such file, or the word `max` in it: then there is no such limit.
+        with contextlib.suppress(OSError, ValueError):
+            free = min(free, int(Path(limit).read_text()) - int(Path(taken).read_text()))
+    return max(free, 0)
+
+
+def _of_the_machine() -> int:
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return 1024 * int(line.split()[1])
+    try:  # no Linux: half of what there is
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
+    except (AttributeError, ValueError, OSError):
+        return 1 << 32

@@ -361,10 +361,7 @@ def _new_name(path: Path) -> Path:
     return path.with_name(f".taskmix-{secrets.token_hex(8)}.tmp")
 
 
-_TEMPORARY = re.compile(
-    r"\.taskmix-[0-9a-f]{16}\.tmp"
-    r"|\.(run\.json|latest\.json|(state|best)-[0-9-]+\.safetensors|part-[0-9-]+\.parquet)\.[0-9]+\.tmp"
-)  # the second: of version 0.1
+_TEMPORARY = re.compile(r"\.taskmix-[0-9a-f]{16}\.tmp")
 
 # Windows would translate line ends; a name that is taken, by a file or a link, is refused.
 _CREATE = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)

@@ -2,9 +2,15 @@
 
 The footer says how large a file is, and may lie; and what it says is the size before decoding: a column
 of one long text and a million references to it is small until it is a table. So of the footer only the
-number of rows and the places of the pages are used. Each page has a header of its own (Thrift's compact
-protocol), which is what decides how much memory reading it takes. Texts are then counted exactly, by
-reading them as references to the different ones.
+number of rows and the places of the pages are used. Each page has a header of its own, which is what
+decides how much memory reading it takes. Texts are then counted exactly, by reading them as references
+to the different ones.
+
+A limit on the memory of the process does not serve: Arrow's pool reserves a gigabyte ahead, within which
+nothing is refused, and one row may be a list of all its values. Footer and headers are in Thrift's
+compact protocol: numbers, structures and lists. Arrow reads it too, but asking Arrow for the columns of
+some footers that are none ends the process. Whatever is not as it should be in them is a `ValueError` or
+an `IndexError`, the latter where the data end.
 """
 
 from __future__ import annotations
@@ -16,7 +22,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from taskmix.files._allowance import Allowance
-from taskmix.files._thrift import Fields, structure_at, structures_of
 
 COLUMN = 4096  # bytes that a column takes in memory however few rows it has
 ROW = 8  # whoever uses a row has at least a number for it
@@ -28,6 +33,9 @@ IN_FULL = {0, 3, 6}  # encodings that have every text in full: plain, levels, de
 BY_REFERENCE = {2, 8}
 BATCH = 1 << 16  # rows whose references are followed at once
 ROW_GROUPS = 4  # the number of the field in the footer
+DEEPEST = 16  # structures inside structures
+
+Fields = dict[int, Any]  # by number; texts are left out
 
 
 @dataclass(frozen=True)
@@ -229,3 +237,96 @@ def _page(fields: Fields, size: int) -> _Page:
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError("a page without a header") from error
     return page
+
+
+def structures_of(data: bytes, wanted: int) -> Iterator[Fields]:
+    """The structures of the list that is a field of the structure at the beginning, one at a time."""
+    place = number = 0
+    while data[place]:
+        number, kind, place = _field(data, place, number)
+        if number == wanted and kind == 9:
+            count, _, place = _list(data, place)
+            for _ in range(count):
+                fields, place = structure_at(data, place)
+                yield fields
+        else:
+            _, place = _value(data, place, kind, 0)
+
+
+def structure_at(data: bytes, place: int, depth: int = 0) -> tuple[Fields, int]:
+    """The fields of a structure, and where it ends."""
+    if depth > DEEPEST:
+        raise ValueError("structures in structures")
+    fields: Fields = {}
+    number = 0
+    while data[place]:
+        number, kind, place = _field(data, place, number)
+        fields[number], place = _value(data, place, kind, depth)
+    return fields, place + 1
+
+
+def _field(data: bytes, place: int, number: int) -> tuple[int, int, int]:
+    step, kind = data[place] >> 4, data[place] & 15
+    if step:
+        return number + step, kind, place + 1
+    number, place = _whole_number(data, place + 1)
+    return number, kind, place
+
+
+def _list(data: bytes, place: int) -> tuple[int, int, int]:
+    count, kind = data[place] >> 4, data[place] & 15
+    if count < 15:
+        return count, kind, place + 1
+    count, place = _unsigned(data, place + 1)
+    return count, kind, place
+
+
+def _value(data: bytes, place: int, kind: int, depth: int) -> tuple[Any, int]:
+    match kind:
+        case 5 | 6 | 4:
+            return _whole_number(data, place)
+        case 8:
+            length, place = _unsigned(data, place)
+            return None, place + length
+        case 12:
+            return structure_at(data, place, depth + 1)
+        case 9 | 10:
+            count, inner, place = _list(data, place)
+            if count > len(data):
+                raise ValueError("a list longer than the file")
+            items = []
+            for _ in range(count):
+                if inner in (1, 2):  # true or false, a byte each in a list
+                    place += 1
+                    continue
+                item, place = _value(data, place, inner, depth + 1)
+                items.append(item)
+            return items, place
+        case 1 | 2:
+            return kind == 1, place
+        case 3:
+            return data[place], place + 1
+        case 7:
+            return None, place + 8
+    raise ValueError("a type that Parquet does not have")
+
+
+def _whole_number(data: bytes, place: int) -> tuple[int, int]:
+    value, place = _unsigned(data, place)
+    return (value >> 1) ^ -(value & 1), place
+
+
+def _unsigned(data: bytes, place: int) -> tuple[int, int]:
+    byte = data[place]
+    if byte < 128:
+        return byte, place + 1
+    value, shift = byte & 127, 7
+    while True:
+        place += 1
+        byte = data[place]
+        value |= (byte & 127) << shift
+        if byte < 128:
+            return value, place + 1
+        shift += 7
+        if shift > 63:
+            raise ValueError("a number without end")

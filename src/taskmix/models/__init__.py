@@ -1,7 +1,6 @@
 """Encoders with heads."""
 
 from taskmix.models._adapters import Adapters, AddTo, SavedAdapters, adapter_key, is_linear
-from taskmix.models._adversarial import AdversarialSharing, SharedCode
 from taskmix.models._base import FrozenBase, frozen_base, outline_of
 from taskmix.models._causal import (
     CausalEncoder,
@@ -11,10 +10,7 @@ from taskmix.models._causal import (
     rotary_table,
 )
 from taskmix.models._choose import choose_architecture
-from taskmix.models._merged import merged_network
 from taskmix.models._merging import (
-    DARE,
-    TIES,
     Merge,
     Merging,
     TaskArithmetic,
@@ -38,6 +34,7 @@ from taskmix.models._transformer import (
     AdaptedEncoder,
     Transformer,
     computing_type,
+    merged_network,
 )
 from taskmix.models._tuning import (
     USUAL_RATES,
@@ -50,13 +47,10 @@ from taskmix.models._tuning import (
 from taskmix.models._window_bilstm import WindowBiLSTM, WindowBiLSTMEncoder
 
 __all__ = [
-    "DARE",
-    "TIES",
     "USUAL_RATES",
     "AdaptedEncoder",
     "Adapters",
     "AddTo",
-    "AdversarialSharing",
     "Architecture",
     "CausalEncoder",
     "CausalTransformer",
@@ -68,7 +62,6 @@ __all__ = [
     "OwnModule",
     "Perceptron",
     "SavedAdapters",
-    "SharedCode",
     "TaskArithmetic",
     "TextConvolution",
     "TextConvolutionEncoder",
@@ -101,3 +94,10 @@ __all__ = [
     "tuning_of",
     "usual_tuning",
 ]
+
+from typing import TYPE_CHECKING
+
+if not TYPE_CHECKING:
+    from taskmix._gone import refuse_gone_names
+
+    __getattr__ = refuse_gone_names(__name__)

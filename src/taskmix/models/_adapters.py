@@ -37,11 +37,7 @@ USUAL_TARGETS = (
 
 @dataclass(frozen=True, kw_only=True)
 class SavedAdapters:
-    """Adapters in a folder of PEFT, from which others begin; `read_adapters` finds them.
-
-    >>> SavedAdapters(folder="adapters", content="0f0f").folder
-    'adapters'
-    """
+    """Adapters in a folder of PEFT, from which others begin; `read_adapters` finds them."""
 
     folder: str
     content: str  # hash of the matrices: a run is another one where they are others
@@ -49,12 +45,7 @@ class SavedAdapters:
 
 @dataclass(frozen=True, kw_only=True)
 class Adapters:
-    """Options of low-rank adapters.
-
-    >>> Adapters(rank=0)
-    Traceback (most recent call last):
-    taskmix.errors.OptionError: `rank` should be 1 or more. Found 0.
-    """
+    """Options of low-rank adapters."""
 
     rank: int = 8
     scale: float = (
@@ -74,13 +65,7 @@ class Adapters:
 
 
 class Adapter(nn.Module):
-    """One module's adapter; the names of its parameters are those of PEFT's files.
-
-    >>> adapter = Adapter(3, 2, Adapters(rank=1, scale=2.0))
-    >>> _ = torch.nn.init.ones_(adapter.lora_A), torch.nn.init.ones_(adapter.lora_B)
-    >>> adapter(torch.tensor([[1.0, 2.0, 3.0]])).tolist()  # 2 * (1 + 2 + 3), for each output
-    [[12.0, 12.0]]
-    """
+    """One module's adapter; the names of its parameters are those of PEFT's files."""
 
     def __init__(self, features: int, outputs: int, options: Adapters) -> None:
         super().__init__()
@@ -127,11 +112,7 @@ class AddTo:
 
 
 def linear_shape(module: nn.Module) -> tuple[int, int]:
-    """Inputs and outputs of a linear module, or of GPT-2's `Conv1D`, whose weight is transposed.
-
-    >>> linear_shape(torch.nn.Linear(3, 2))
-    (3, 2)
-    """
+    """Inputs and outputs of a linear module, or of GPT-2's `Conv1D`, whose weight is transposed."""
     weight = module.weight
     assert isinstance(weight, Tensor)
     if isinstance(module, nn.Linear):
@@ -158,10 +139,6 @@ def find_targets(network: nn.Module, targets: Sequence[str] | None = None) -> tu
 
     Without `targets` these are the query and value projections; all linear modules, where the
     network calls those something that is not known here.
-
-    >>> network = torch.nn.ModuleDict({"query": torch.nn.Linear(2, 2), "key": torch.nn.Linear(2, 2)})
-    >>> find_targets(network), find_targets(network, ["key"])
-    (('query', 'key'), ('key',))
     """
     linear = linear_names(network)
     last = {name.rpartition(".")[2] for name in linear}
@@ -189,10 +166,6 @@ class AdapterSet(nn.ModuleDict):
     """The adapters of one model, by the names of the modules that they belong to.
 
     A module of PyTorch cannot have a dot in its name, so the parameters have a dash there.
-
-    >>> adapters = AdapterSet({"layer.0.query": (4, 4)}, Adapters(rank=2))
-    >>> [name for name, _ in adapters.named_parameters()]
-    ['layer-0-query.lora_A', 'layer-0-query.lora_B']
     """
 
     def __init__(self, shapes: Mapping[str, tuple[int, int]], options: Adapters) -> None:

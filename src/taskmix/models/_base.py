@@ -16,10 +16,8 @@ from functools import lru_cache
 from typing import Any, cast
 
 import torch
-from safetensors import SafetensorError
 from torch import Tensor, nn
 
-from taskmix.errors import InputError
 from taskmix.models._adapters import Adapted, AddTo, find_targets, is_linear, linear_shape
 from taskmix.tasks import is_causal, load_pretrained, outline_network, stamp_of
 
@@ -160,9 +158,8 @@ def outline_of(path: str) -> Outline:
 
 @lru_cache(maxsize=8)
 def _outline(path: str, stamp: object) -> Outline:
-    with _loading(path):
-        causal = is_causal(path)
-        return Outline(outline_network(path, causal=causal), causal)
+    causal = is_causal(path)
+    return Outline(outline_network(path, causal=causal), causal)
 
 
 _bases: OrderedDict[Hashable, FrozenBase] = OrderedDict()
@@ -191,16 +188,4 @@ def frozen_base(
 def load_whole(path: str, dtype: torch.dtype = torch.float32) -> nn.Module:
     """A pretrained network with all its weights; a causal one with its output layer."""
     kind: Any = "AutoModelForCausalLM" if is_causal(path) else "AutoModel"
-    with _loading(path):
-        return cast("nn.Module", load_pretrained(kind, path, dtype=dtype))
-
-
-@contextmanager
-def _loading(path: str) -> Iterator[None]:
-    try:
-        yield
-    except (OSError, ValueError, SafetensorError) as error:
-        raise InputError(
-            f"`{path}` should be a folder with a Hugging Face model or a name on the hub. "
-            f"Loading it said: {str(error).splitlines()[0]} Check the path."
-        ) from error
+    return cast("nn.Module", load_pretrained(kind, path, dtype=dtype))

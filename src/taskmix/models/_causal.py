@@ -66,12 +66,7 @@ def _turn(vectors: Tensor, table: Tensor) -> Tensor:
 
 
 class CausalBlock(nn.Module):
-    """Attention to the places before, then a feed-forward network.
-
-    >>> block = CausalBlock(width=8, heads=2, inner=16)
-    >>> tuple(block(torch.zeros(3, 5, 8), rotary_table(5, 4)).shape)
-    (3, 5, 8)
-    """
+    """Attention to the places before, then a feed-forward network."""
 
     def __init__(self, width: int, heads: int, inner: int) -> None:
         super().__init__()
@@ -198,11 +193,7 @@ class CausalTransformer:
         return FEED_FORWARD_UNIT * units or max(1, round(self.feed_forward * self.width))
 
     def operations(self, rows: int, *, outputs: int = 256) -> float:
-        """Floating-point operations of the products in a step on so many rows, forward and back.
-
-        >>> CausalTransformer.of_size("1M").operations(8) / 1e9
-        6.492782592
-        """
+        """Floating-point operations of the products in a step on so many rows, forward and back."""
         layer = 4 * self.width * self.width + 3 * self.width * self.inner
         attention = self.context * self.width  # of scores and of values, for the half that is seen
         each = self.layers * (layer + attention) + outputs * self.width

@@ -18,8 +18,17 @@ from torch.nn.functional import pad
 
 from taskmix.errors import OptionError
 from taskmix.models._sharing import HardSharing, make_head
-from taskmix.models._words import word_embedding
 from taskmix.tasks import EncodedTasks, PairInputs, WordEncoding
+
+
+def word_embedding(tasks: EncodedTasks, dimension: int, *, train: bool) -> nn.Embedding:
+    """Word vectors from the file the encoding read, or fresh ones; id 0, padding, stays zero."""
+    if tasks.vectors is None:
+        return nn.Embedding(len(tasks.vocabulary), dimension, padding_idx=0)
+    count, width = tasks.vectors.shape
+    table = nn.Embedding(count, width, padding_idx=0, _weight=tasks.vectors.clone())
+    table.weight.requires_grad = train
+    return table
 
 
 class TextConvolutionEncoder(nn.Module):

@@ -4,6 +4,8 @@ A text or a pair is one vector, pooled as the model's own configuration says (a 
 of pooling, the last piece of a causal model, else the mean over pieces). A word of a sentence to be
 tagged is the vector of its first piece. Where an answer is to be generated, the vectors of the pieces
 before each of its own go through the model's own output layer.
+
+A model with its adapters added into its weights (`merged_network`) is one like any other.
 """
 
 from __future__ import annotations
@@ -226,3 +228,20 @@ class Transformer:
             return make_head(tasks, task, encoder.features, dropout=self.head_dropout)
 
         return HardSharing(encoder, [head(task) for task in tasks], tasks.names)
+
+
+@torch.no_grad()
+def merged_network(encoder: AdaptedEncoder) -> nn.Module:
+    """A new network in float32, on the CPU: W + scale B A where a module W has an adapter.
+
+    >>> merged_network(model.encoder).save_pretrained("merged")  # doctest: +SKIP
+    """
+    whole: Any = load_whole(encoder.path)
+    network: nn.Module = whole.base_model if encoder.causal else whole
+    for name in encoder.adapters.names:
+        module, adapter = network.get_submodule(name), encoder.adapters.of(name)
+        product = (adapter.lora_B @ adapter.lora_A).cpu() * encoder.adapters.options.scale
+        weight = module.weight
+        assert isinstance(weight, Tensor)
+        weight += product if isinstance(module, nn.Linear) else product.T  # GPT-2's are transposed
+    return cast("nn.Module", whole)

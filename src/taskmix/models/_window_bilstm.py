@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from taskmix.errors import OptionError
 from taskmix.models._sharing import HardSharing, make_head
-from taskmix.models._words import word_embedding
+from taskmix.models._text_convolution import word_embedding
 from taskmix.tasks import EncodedTasks, WindowEncoding
 
 

@@ -6,10 +6,10 @@ from taskmix.numerics._intervals import (
     mean_interval,
     normal_quantile,
     paired_interval,
+    quantile_of_sorted,
     student_quantile,
 )
 from taskmix.numerics._isotonic import isotonic
-from taskmix.numerics._logspace import log_softmax, log_sum_exp, softmax
 from taskmix.numerics._mutual_information import (
     adjusted_mutual_information,
     expected_mutual_information,
@@ -21,8 +21,14 @@ from taskmix.numerics._power_law import (
     fit_power_law,
     squares_by_power,
 )
-from taskmix.numerics._quantiles import quantile_of_sorted
-from taskmix.numerics._simplex import as_distribution, entropy, mix_uniform
+from taskmix.numerics._simplex import (
+    as_distribution,
+    entropy,
+    log_softmax,
+    log_sum_exp,
+    mix_uniform,
+    softmax,
+)
 from taskmix.numerics._state_trees import state_from_tree, state_to_tree
 
 __all__ = [

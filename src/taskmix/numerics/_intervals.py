@@ -1,4 +1,4 @@
-"""Confidence intervals for a mean over seeds and for the difference of two, paired by seed."""
+"""Intervals for a mean over seeds and for the difference of two, paired by seed; quantiles."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from taskmix.errors import OptionError, ShapeError
 
@@ -115,3 +115,22 @@ def check_level(level: float) -> None:
 
     if not 0 < level < 1:
         raise OptionError(f"`level` should lie between 0 and 1, such as 0.95. Found {level}.")
+
+
+def quantile_of_sorted(values: NDArray[np.float64], share: float) -> float:
+    """The `share`-quantile of ascending `values` [value], interpolated as `np.quantile` does.
+
+    Looks at two values only, where `np.quantile` would sort them all again.
+
+    >>> quantile_of_sorted(np.array([0.0, 1.0, 4.0]), 0.75)
+    2.5
+    """
+    if len(values) == 0:
+        raise ShapeError("A quantile should be of at least one value. Found none.")
+    place = share * (len(values) - 1)
+    below = int(place)
+    above = min(below + 1, len(values) - 1)
+    low, high = float(values[below]), float(values[above])
+    if math.isinf(high - low):  # two numbers that are not: each takes its part
+        return (1 - (place - below)) * low + (place - below) * high
+    return low + (place - below) * (high - low)

@@ -32,9 +32,9 @@ from taskmix.plans._export import TARGETS, ExportedPlan, ExportTarget, export_pl
 from taskmix.plans._file import check_plan_path, plan_document
 from taskmix.plans._fit import PlanFit, TaskFit, check_fit
 from taskmix.plans._mix_streams import mix_streams
-from taskmix.plans._plan import Expected, Length, Part, Plan, retuned
+from taskmix.plans._plan import Expected, Length, Part, Plan, with_tuning
 from taskmix.plans._race_rows import RaceRow, race_rows
-from taskmix.plans._script import settings_of, training_script
+from taskmix.plans._script import promised_run, settings_of, training_script
 
 __all__ = [
     "TARGETS",
@@ -74,10 +74,18 @@ __all__ = [
     "load_comparison",
     "mix_streams",
     "plan_document",
+    "promised_run",
     "race_rows",
-    "retuned",
     "save_advice",
     "save_comparison",
     "settings_of",
     "training_script",
+    "with_tuning",
 ]
+
+from typing import TYPE_CHECKING
+
+if not TYPE_CHECKING:
+    from taskmix._gone import refuse_gone_names
+
+    __getattr__ = refuse_gone_names(__name__)

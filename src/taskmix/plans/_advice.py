@@ -25,12 +25,7 @@ AdviceStage = Literal["baselines", "transfer", "candidates", "race", "longer"]
 
 @dataclass(frozen=True, kw_only=True)
 class PlanSummary:
-    """The plan in short; `plan.json` has all of it.
-
-    >>> plan = PlanSummary(tasks=("a", "b"), probabilities=(0.25, 0.75), groups=(("a", "b"),))
-    >>> dict(zip(plan.tasks, plan.probabilities))
-    {'a': 0.25, 'b': 0.75}
-    """
+    """The plan in short; `plan.json` has all of it."""
 
     tasks: tuple[str, ...]
     probabilities: tuple[float, ...]  # [task], over all groups
@@ -47,16 +42,7 @@ class PlanSummary:
 
 @dataclass(frozen=True, kw_only=True)
 class CandidateRow:
-    """A way of training and where it stands in the race.
-
-    >>> from taskmix.numerics import Interval
-    >>> row = CandidateRow(
-    ...     name="uniform", words="equal shares", seeds=3, dev=0.91,
-    ...     behind=Interval(0.02, 0.01, 0.03, n=3), open=False, out_after=0,
-    ... )
-    >>> row.open, row.behind.excludes(0.0)
-    (False, True)
-    """
+    """A way of training and where it stands in the race."""
 
     name: str
     words: str
@@ -75,15 +61,7 @@ class CandidateRow:
 
 @dataclass(frozen=True, kw_only=True)
 class Milestone:
-    """What was known when a stage was over.
-
-    >>> milestone = Milestone(
-    ...     stage="race", spent=7500.0, leader="tempered", score=0.93, seeds=3,
-    ...     open=("tempered", "uniform"), out=("single",),
-    ... )
-    >>> f"after {milestone.spent:.0f} batches {len(milestone.open)} may be the best"
-    'after 7500 batches 2 may be the best'
-    """
+    """What was known when a stage was over."""
 
     stage: AdviceStage
     spent: float  # batches, since the beginning
@@ -96,12 +74,7 @@ class Milestone:
 
 @dataclass(frozen=True, kw_only=True)
 class ExpectedRow:
-    """The score to expect of one new run on a task, and what the runs at hand have on test.
-
-    >>> row = ExpectedRow(task="a", metric="accuracy", value=0.9, low=0.85, high=0.95)
-    >>> row.low <= row.value <= row.high, row.test is None
-    (True, True)
-    """
+    """The score to expect of one new run on a task, and what the runs at hand have on test."""
 
     task: str
     metric: str
@@ -113,11 +86,7 @@ class ExpectedRow:
 
 @dataclass(frozen=True, kw_only=True)
 class FindingRow:
-    """What was noticed in the data.
-
-    >>> FindingRow(kind="few rows", tasks=("a",), words="Task `a` has 9 rows.", warning=True).tasks
-    ('a',)
-    """
+    """What was noticed in the data."""
 
     kind: str
     tasks: tuple[str, ...]
@@ -127,11 +96,7 @@ class FindingRow:
 
 @dataclass(frozen=True, kw_only=True)
 class LearnedRow:
-    """Whether anything was learned of a task, and how that is known.
-
-    >>> LearnedRow(task="a", answer="no", best=0.51, guess=0.5, words="Nothing was learned.").answer
-    'no'
-    """
+    """Whether anything was learned of a task, and how that is known."""
 
     task: str
     answer: str  # yes, no, or cannot tell
@@ -143,11 +108,7 @@ class LearnedRow:
 
 @dataclass(frozen=True, kw_only=True)
 class Evaluation:
-    """The best mean dev score that a seed had reached after so many batches.
-
-    >>> Evaluation(seed=0, batches=100.0, score=0.85).score
-    0.85
-    """
+    """The best mean dev score that a seed had reached after so many batches."""
 
     seed: int
     batches: float
@@ -156,17 +117,7 @@ class Evaluation:
 
 @dataclass(frozen=True, kw_only=True)
 class FittedLaw:
-    """A law of the score against batches, and what it says of more of them.
-
-    >>> from taskmix.numerics import Interval
-    >>> law = FittedLaw(
-    ...     formula="0.95 - 10/batches", explained=0.9, batches=400.0, more=800.0, before=0.925,
-    ...     gain=Interval(0.0125, 0.01, 0.015, n=3), predicted=0.02, observed=0.024,
-    ...     curve=((400.0, 0.925), (800.0, 0.9375)),
-    ... )
-    >>> law.before + law.gain.mean == law.curve[-1][1]
-    True
-    """
+    """A law of the score against batches, and what it says of more of them."""
 
     formula: str
     explained: float  # share of the evaluations' variance
@@ -181,12 +132,7 @@ class FittedLaw:
 
 @dataclass(frozen=True, kw_only=True)
 class Outlook:
-    """What the records say of more batches, in a sentence or two and in numbers.
-
-    >>> words = "Batches explain nothing of how the dev scores of uniform differ."
-    >>> Outlook(candidate="uniform", words=words, evaluations=()).law is None
-    True
-    """
+    """What the records say of more batches, in a sentence or two and in numbers."""
 
     candidate: str
     words: str
@@ -196,20 +142,7 @@ class Outlook:
 
 @dataclass(frozen=True, kw_only=True)
 class AdviceDocument:
-    """What `advice.json` says; `load_advice` reads it and `save_advice` writes it.
-
-    >>> from taskmix.numerics import Interval
-    >>> behind = Interval(0.0, float("nan"), float("nan"), n=1)
-    >>> row = CandidateRow(name="single", words="alone", seeds=1, dev=0.9, behind=behind, open=True)
-    >>> plan = PlanSummary(tasks=("a",), probabilities=(1.0,), groups=(("a",),))
-    >>> document = AdviceDocument(
-    ...     title="Advice for digits", seconds=60.0, level=0.9, lines=("Train each task alone.",),
-    ...     chosen="single", plan=plan, judged=("a",), batches_of_a_run=400, batches=9000,
-    ...     batches_spent=400, candidates=(row,))
-    >>> from pathlib import Path
-    >>> save_advice(Path("study"), document).name, load_advice(Path("study")).leader.name
-    ('advice.json', 'single')
-    """
+    """What `advice.json` says; `load_advice` reads it and `save_advice` writes it."""
 
     version: int = ADVICE_VERSION
     title: str

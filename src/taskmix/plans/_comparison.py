@@ -30,14 +30,7 @@ _MOST_NAMED = 4
 
 @dataclass(frozen=True, kw_only=True)
 class ComparisonRow:
-    """One task: the score that was promised, and the one that came.
-
-    >>> row = ComparisonRow(
-    ...     task="a", metric="f1", split="test", expected=0.8, low=0.7, high=0.9, found=0.6, seeds=1,
-    ...     inside=False, better=False)
-    >>> round(row.found - row.low, 2)
-    -0.1
-    """
+    """One task: the score that was promised, and the one that came."""
 
     task: str
     metric: str
@@ -53,14 +46,7 @@ class ComparisonRow:
 
 @dataclass(frozen=True, kw_only=True)
 class ComparisonDocument:
-    """What `comparison.json` says; `load_comparison` reads it and `save_comparison` writes it.
-
-    >>> length = Length(batches=9, batch_size=32)
-    >>> document = ComparisonDocument(
-    ...     plan="plan.json", level=0.9, promised=length, trained=length, rows=(), lines=())
-    >>> document.trained == document.promised
-    True
-    """
+    """What `comparison.json` says; `load_comparison` reads it and `save_comparison` writes it."""
 
     version: int = COMPARISON_VERSION
     plan: str  # its file

@@ -53,11 +53,7 @@ class Shares:
 
 @dataclass(frozen=True, kw_only=True)
 class Stage:
-    """The probabilities from a share of the run on.
-
-    >>> Stage(begin=0.5, probabilities=(0.9, 0.1)).probabilities  # from half-way on
-    (0.9, 0.1)
-    """
+    """The probabilities from a share of the run on."""
 
     begin: float  # 0 is the start, 0.5 half-way
     probabilities: tuple[float, ...]
@@ -123,13 +119,7 @@ class Stages:
 
 @dataclass(frozen=True, kw_only=True)
 class Weighted:
-    """A batch of every task each step, the losses weighted by a method.
-
-    >>> from taskmix.weighting import Equal
-    >>> part = Part(tasks=("a", "b"), scored=("a", "b"), share=1.0, division=Weighted(method=Equal()))
-    >>> part.probabilities
-    {'a': 0.5, 'b': 0.5}
-    """
+    """A batch of every task each step, the losses weighted by a method."""
 
     method: AnyWeighting
 

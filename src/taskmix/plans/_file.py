@@ -14,14 +14,13 @@ from typing import Any
 
 import taskmix.models as models
 import taskmix.weighting as weightings
-from taskmix.engine import undescribe
+from taskmix.engine import from_spec
 from taskmix.errors import InputError
 from taskmix.files import UnreadableError, check_output, has_keys, read_plain, write_bytes
 from taskmix.models import Merge
 from taskmix.plans._division import Division, Shares, Stage, Stages, Weighted
 from taskmix.plans._json import known, listing, mapping
 from taskmix.plans._plan import Expected, Length, Part, Plan
-from taskmix.plans._version1 import plan_of_version_1
 from taskmix.records import describe
 from taskmix.weighting import AnyWeighting, GradientWeighting, LossWeighting
 
@@ -89,7 +88,6 @@ def plan_document(plan: Plan) -> dict[str, Any]:
                 "share": part.share,
                 **_division_document(part.division),
                 **({} if part.tuning is None else {"tuning": part.tuning}),
-                **({} if part.keep == "mean" else {"keep": part.keep}),
             }
             for part in plan.parts
         ],
@@ -115,7 +113,7 @@ def load_plan(path: Path) -> Plan:
 
     def bad(found: str) -> InputError:
         return InputError(
-            f"`{path}` should be a plan, a JSON file of version {VERSION} or 1. Found {found}. "
+            f"`{path}` should be a plan, a JSON file of version {VERSION}. Found {found}. "
             "`taskmix improve STUDY --write-plan plan.json` writes one."
         )
 
@@ -132,7 +130,7 @@ def load_plan(path: Path) -> Plan:
     try:
         match document.get("version"):
             case 1:
-                return plan_of_version_1(document, read_weighting)
+                raise bad("version 1, which taskmix 0.1 reads")
             case 2:
                 return _plan(document)
             case other:
@@ -164,7 +162,7 @@ def _plan(document: Mapping[str, Any]) -> Plan:
 def _read_merge(description: Mapping[str, Any]) -> Merge:
     """The merge that `records.describe` described; only methods of `taskmix.models` are made."""
     try:
-        found = undescribe(description, models)
+        found = from_spec(description, models)
         if isinstance(found, Merge):
             return found
     except InputError as error:
@@ -179,6 +177,11 @@ def _read_merge(description: Mapping[str, Any]) -> Merge:
 
 def _part(document: Mapping[str, Any]) -> Part:
     known(document, "tasks", "scored", "share", DRAWN, STAGED, WEIGHTED, "tuning", "keep")
+    if document.get("keep", "mean") != "mean":  # as some plans had it
+        raise InputError(
+            "All tasks of a plan's part should be served by the best mean dev score. Found `keep` "
+            f"{document['keep']!r}. Leave `keep` out."
+        )
     tasks = tuple(listing(document["tasks"]))
     scored = tuple(listing(document["scored"])) if "scored" in document else tasks
     return Part(
@@ -187,7 +190,6 @@ def _part(document: Mapping[str, Any]) -> Part:
         share=document["share"],
         division=_division(document),
         tuning=document.get("tuning"),
-        keep=document.get("keep", "mean"),
     )
 
 
@@ -213,7 +215,7 @@ def _division(document: Mapping[str, Any]) -> Division:
 def read_weighting(description: Mapping[str, Any]) -> AnyWeighting:
     """The method that `records.describe` described; only methods of `taskmix.weighting` are made."""
     try:
-        found = undescribe(description, weightings)
+        found = from_spec(description, weightings)
     except InputError as error:
         raise InputError(
             "A plan's weighting should be a method of taskmix under `kind`, with options that it "

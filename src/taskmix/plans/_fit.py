@@ -18,11 +18,7 @@ MOST_PASSES = 4  # over texts that are written
 
 @dataclass(frozen=True, kw_only=True)
 class TaskFit:
-    """A task of the plan in the folder.
-
-    >>> TaskFit(task="a", share=0.5, rows=100, passes=1.6, as_planned=None).passes
-    1.6
-    """
+    """A task of the plan in the folder."""
 
     task: str
     share: float  # of all batches
@@ -33,11 +29,7 @@ class TaskFit:
 
 @dataclass(frozen=True, kw_only=True)
 class PlanFit:
-    """Whether a plan fits, and why not.
-
-    >>> PlanFit(tasks=(), problems=(), warnings=("Task `b` is not in the plan.",)).fits
-    True
-    """
+    """Whether a plan fits, and why not."""
 
     tasks: tuple[TaskFit, ...]
     problems: tuple[str, ...]  # a sentence each; none where the plan fits

@@ -17,7 +17,6 @@ from taskmix.engine import Run
 from taskmix.errors import InputError
 from taskmix.models import USUAL_RATES, Merge, Tuning, tuned, tuning_of
 from taskmix.plans._division import Division, Shares, Stages, Weighted, is_number
-from taskmix.training import Keep
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +32,6 @@ class Part:
     share: float  # of the plan's batches
     division: Division  # of its batches over its tasks
     tuning: Tuning | None = None  # of a pretrained encoder; None: as the template has it
-    keep: Keep = "mean"  # "each": every task is served by the parameters of its own best evaluation
 
     def __post_init__(self) -> None:
         _check_names(self.tasks)
@@ -51,11 +49,6 @@ class Part:
             raise InputError(
                 f"The `tuning` of a plan's part should be one of {', '.join(get_args(Tuning))}. Found "
                 f"{self.tuning!r}."
-            )
-        if self.keep not in get_args(Keep):
-            raise InputError(
-                f"The `keep` of a plan's part should be {' or '.join(get_args(Keep))}. Found "
-                f"{self.keep!r}."
             )
         count = {len(self.tasks)}
         if isinstance(self.division, Shares):
@@ -94,7 +87,7 @@ class Part:
         """
         weighted = isinstance(self.division, Weighted) and len(self.tasks) > 1
         run = replace(
-            retuned(template, self.tuning),
+            with_tuning(template, self.tuning),
             tasks=self.tasks,
             policy=None,
             weighting=self.division.method
@@ -116,18 +109,12 @@ class Part:
         return replace(
             run,
             steps=steps,
-            # Of one task the best mean is its own best; a template that asks for each has its way.
-            keep="mean"
-            if len(self.tasks) == 1
-            else template.keep
-            if self.keep == "mean"
-            else self.keep,
             evaluate_every=every(template.evaluate_every),
             checkpoint_every=every(template.checkpoint_every),
         )
 
 
-def retuned(template: Run, tuning: Tuning | None) -> Run:
+def with_tuning(template: Run, tuning: Tuning | None) -> Run:
     """The template with this tuning; a learning rate that was the usual one is so again.
 
     >>> from dataclasses import replace
@@ -135,7 +122,7 @@ def retuned(template: Run, tuning: Tuning | None) -> Run:
     >>> from taskmix.models import Transformer
     >>> model, rate = Transformer(path="bert-base-uncased"), Optimization(learning_rate=2e-5)
     >>> run = Run(label="", source=DigitsSource(), architecture=model, steps=1, seed=0)
-    >>> retuned(replace(run, optimization=rate), "adapters").optimization.learning_rate
+    >>> with_tuning(replace(run, optimization=rate), "adapters").optimization.learning_rate
     0.0005
     """
     before = tuning_of(template.architecture)
@@ -150,12 +137,7 @@ def retuned(template: Run, tuning: Tuning | None) -> Run:
 
 @dataclass(frozen=True, kw_only=True)
 class Expected:
-    """A score to expect for a task, with its interval.
-
-    >>> Expected(task="a", metric="accuracy", value=0.9, low=0.85, high=float("nan"))
-    Traceback (most recent call last):
-    taskmix.errors.InputError: What a plan expects should name a task and a metric, with finite ...
-    """
+    """A score to expect for a task, with its interval."""
 
     task: str
     metric: str
@@ -174,12 +156,7 @@ class Expected:
 
 @dataclass(frozen=True, kw_only=True)
 class Length:
-    """The training for which a plan promises its scores.
-
-    >>> length = Length(batches=600, batch_size=32)
-    >>> length.batches * length.batch_size  # rows that are seen, over all parts
-    19200
-    """
+    """The training for which a plan promises its scores."""
 
     batches: int  # of all parts together
     batch_size: int
@@ -369,7 +346,7 @@ class Plan:
 
     @classmethod
     def load(cls, path: Path | str) -> Plan:
-        """Reads a plan, of version 1 too; a file that is none is told in one sentence."""
+        """Reads a plan; a file that is none is told in one sentence."""
         from taskmix.plans._file import load_plan
 
         return load_plan(Path(path))

@@ -11,15 +11,7 @@ from taskmix.plans._advice import AdviceDocument, CandidateRow, Milestone
 
 @dataclass(frozen=True, kw_only=True)
 class RaceRow:
-    """A way of training as people read it; `race_rows` makes them.
-
-    >>> row = RaceRow(
-    ...     name="uniform", words="equal shares", score="0.9100", behind="0.0200",
-    ...     interval="0.0100 to 0.0300", seeds="3", standing="out after baselines",
-    ...     is_open=False, is_chosen=False)
-    >>> f"{row.behind} ({row.interval})"
-    '0.0200 (0.0100 to 0.0300)'
-    """
+    """A way of training as people read it; `race_rows` makes them."""
 
     name: str
     words: str

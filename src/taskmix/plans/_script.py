@@ -8,13 +8,19 @@ memory) has no words, and then there is no script.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
-from dataclasses import MISSING, fields, is_dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, fields, is_dataclass, replace
 from pathlib import Path, PurePath
 from typing import Any
 
-from taskmix.engine import Run
+import taskmix.engine as engine
+import taskmix.models as models
+import taskmix.tasks as encodings
+from taskmix.engine import FolderSource, Run, from_spec
+from taskmix.errors import InputError
 from taskmix.models import tuning_of
+from taskmix.plans._plan import Plan
+from taskmix.policies import HardProgress
 from taskmix.records import describe
 
 # Of a run, in the order of the script; seeds, tasks and the division come from the plan.
@@ -48,6 +54,41 @@ def settings_of(run: Run) -> dict[str, Any]:
         "optimization": describe(run.optimization),
         "clip_norm": run.clip_norm,
     }
+
+
+def promised_run(plan: Plan) -> Run | None:
+    """The template for which a plan promises its scores, on the tasks of `FOLDER`; None without one.
+
+    Of what a plan says, which may be a stranger's, only options of ours count, with values they take.
+
+    >>> from taskmix.plans import Part, Plan, Shares
+    >>> part = Part(tasks=("a",), scored=("a",), share=1.0, division=Shares.equal(1))
+    >>> promised_run(Plan(parts=(part,), evidence={"settings": "rm -r ."})) is None
+    True
+    """
+    settings, length = plan.evidence.get("settings"), plan.length
+    if length is None or not isinstance(settings, Mapping):
+        return None
+    tenth = max(length.batches // 10, 1)  # as `taskmix train` has it
+    try:
+        architecture = from_spec(settings["architecture"], models, encodings)
+        if getattr(architecture, "vectors", None) is not None:  # JSON has no paths
+            architecture = replace(architecture, vectors=Path(architecture.vectors))
+        return Run(
+            label="plan",
+            source=FolderSource(path="FOLDER"),
+            architecture=architecture,
+            optimization=from_spec(settings["optimization"], engine),
+            reward=HardProgress(),
+            steps=length.batches,
+            batch_size=length.batch_size,
+            evaluate_every=tenth,
+            checkpoint_every=tenth,
+            clip_norm=settings.get("clip_norm"),
+            seed=0,
+        )
+    except (InputError, LookupError, TypeError, AttributeError):
+        return None
 
 
 def training_script(

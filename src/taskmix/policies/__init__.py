@@ -3,9 +3,8 @@
 from taskmix.policies._capped import Capped
 from taskmix.policies._exp3 import Exp3
 from taskmix.policies._exp3s import Exp3S, Exp3SState, lift_weights, share_weights
-from taskmix.policies._fixed import Fixed
+from taskmix.policies._fixed import Fixed, MixtureShares
 from taskmix.policies._hard_progress import HardProgress, hard_progress
-from taskmix.policies._mixture_shares import MixtureShares
 from taskmix.policies._policy import (
     AnyPolicy,
     Choice,

@@ -9,15 +9,20 @@
 
 from taskmix.records._carried import pack_labels, pack_run, unpack_run
 from taskmix.records._checkpoint import Checkpoint
-from taskmix.records._json import read_document, write_document
-from taskmix.records._older import named_with
+from taskmix.records._json import (
+    LEFT_OUT_IF_NONE,
+    from_plain,
+    parse_whole_number,
+    read_document,
+    to_plain,
+    write_document,
+)
 from taskmix.records._run import RunFolder
 from taskmix.records._specification import describe, later_option, specification_hash
 from taskmix.records._state import StateTree, load_state, save_state
 from taskmix.records._study import Study
 from taskmix.records._subject import Subject
 from taskmix.records._summary import FinalScore, RunSummary
-from taskmix.records._typed import LEFT_OUT_IF_NONE, from_plain, to_plain
 from taskmix.records._writer import RecordWriter
 
 __all__ = [
@@ -34,9 +39,9 @@ __all__ = [
     "from_plain",
     "later_option",
     "load_state",
-    "named_with",
     "pack_labels",
     "pack_run",
+    "parse_whole_number",
     "read_document",
     "save_state",
     "specification_hash",
@@ -44,3 +49,10 @@ __all__ = [
     "unpack_run",
     "write_document",
 ]
+
+from typing import TYPE_CHECKING
+
+if not TYPE_CHECKING:
+    from taskmix._gone import refuse_gone_names
+
+    __getattr__ = refuse_gone_names(__name__)

@@ -29,17 +29,7 @@ ATTEMPTS = 10  # of a reader whose files are replaced while it looks
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A point to go on from.
-
-    >>> with Study("study").run({"rate": 0.1}).claim() as claim:
-    ...     claim.writer.start(
-    ...         specification={"rate": 0.1}, seed=7, label="fast", tasks=[{"name": "a"}], steps=9
-    ...     )
-    ...     claim.writer.commit(4, {"weight": torch.ones(2)}, best=None, best_step=None)
-    >>> checkpoint = Study("study").run({"rate": 0.1}).checkpoint()
-    >>> (checkpoint.step, checkpoint.state)
-    (4, {'weight': tensor([1., 1.])})
-    """
+    """A point to go on from."""
 
     step: int
     state: StateTree  # None once the run is finished and its best state is kept instead

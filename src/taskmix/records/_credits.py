@@ -23,8 +23,8 @@ MOST = 200_000  # values; of so many rows a score is known well without
 
 
 def write_credits(folder: Path, row_credits: Mapping[str, NDArray[Any]]) -> None:
-    """Keeps the credits of each task, [row]; none where there are too many."""
-    if 0 < sum(map(len, row_credits.values())) <= MOST:
+    """Keeps the credits of each task, [metric or loss, row]; none where there are too many."""
+    if 0 < sum(each.shape[-1] for each in row_credits.values()) <= MOST:
         make_folder(folder / FOLDER)
         save_state(
             folder / FOLDER / NAME,
@@ -34,13 +34,14 @@ def write_credits(folder: Path, row_credits: Mapping[str, NDArray[Any]]) -> None
 
 
 def read_credits(folder: Path) -> dict[str, NDArray[np.float32]]:
-    """Of each task, [row]; none where there is no such file."""
+    """Of each task, [metric or loss, row]; none where there is no such file."""
     path = folder / FOLDER / NAME
     if not path.exists():
         return {}
     try:
         found = load_state(path).items()
-        return {str(task): np.asarray(each, dtype=np.float32) for task, each in found}
+        # Runs of earlier versions have those of the metric alone, [row].
+        return {str(task): np.atleast_2d(np.asarray(each, np.float32)) for task, each in found}
     except (DamageError, AttributeError, TypeError, ValueError) as error:
         raise DamageError(
             f"`{path}` should hold what each row adds to a run's scores. Found another or a broken "

@@ -131,7 +131,12 @@ def _settled_chain(folder: Path) -> list[TablePart]:
 
 
 def read_part(
-    part: TablePart, schema: pa.Schema, columns: Sequence[str] | None = None, *, rows: int = GROUP
+    part: TablePart,
+    schema: pa.Schema,
+    columns: Sequence[str] | None = None,
+    *,
+    rows: int = GROUP,
+    is_known: bool = False,  # this process has written or verified it, so it is no bomb
 ) -> Iterator[pa.RecordBatch]:
     """A part's rows, its checksums verified."""
     names = list(schema.names if columns is None else columns)
@@ -146,9 +151,10 @@ def read_part(
             parquet = pq.ParquetFile(file, page_checksum_verification=True)
             if not parquet.schema_arrow.equals(schema):
                 raise _damaged(part, "other columns")
-            size = os.fstat(file.fileno()).st_size
-            bounds = Allowance(part.path, size, is_table=True)
-            check_parquet(parquet, file, bounds, columns=names, by_group=True)
+            if not is_known:
+                size = os.fstat(file.fileno()).st_size
+                bounds = Allowance(part.path, size, is_table=True)
+                check_parquet(parquet, file, bounds, columns=names, by_group=True)
             count = 0
             for batch in parquet.iter_batches(rows, columns=names, use_threads=False):
                 batch.validate(full=True)  # a page's own header has no checksum either
@@ -177,7 +183,7 @@ def verify_parts(parts: Sequence[TablePart], schema: pa.Schema) -> None:
 
 
 def merge_parts(folder: Path, schema: pa.Schema, task_names: Sequence[str]) -> None:
-    """Makes one part of all; the caller holds the run's lock."""
+    """Makes one part of all, each known to be sound; the caller holds the run's lock."""
     parts = chain_parts(folder)
     if len(parts) > 1:
         whole = TablePart.spanning(folder, 0, parts[-1].last)
@@ -200,7 +206,7 @@ def _groups(
     waiting: list[pa.RecordBatch] = []
     rows = 0
     for part in parts:
-        for batch in read_part(part, schema):
+        for batch in read_part(part, schema, is_known=True):
             waiting.append(with_tasks(batch, task_names) if schema is STEPS else batch)
             rows += len(batch)
             if rows >= GROUP:

@@ -100,11 +100,13 @@ def start_over(folder: Path) -> Recovered:
     return Recovered(summary=summary)
 
 
-def tidy(folder: Path, summary: RunSummary) -> None:
+def tidy(folder: Path, summary: RunSummary, *, is_ours: bool) -> None:
     """Makes one part of a finished run's parts and deletes the files it no longer needs."""
     _remove_stale(folder)
-    merge_parts(folder / STEPS_FOLDER, STEPS, summary.task_names)
-    merge_parts(folder / SCORES_FOLDER, SCORES, summary.task_names)
+    for name, schema in ((STEPS_FOLDER, STEPS), (SCORES_FOLDER, SCORES)):
+        if not is_ours:  # another process wrote them, and nobody has looked at them since
+            verify_parts(chain_parts(folder / name), schema)
+        merge_parts(folder / name, schema, summary.task_names)
     forget_files(folder, () if summary.kept is None else (summary.kept,))
     forget_entries(folder)  # last: it says that this was not done
 

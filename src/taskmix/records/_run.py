@@ -131,7 +131,7 @@ class RunFolder:
             with contextlib.suppress(RecordError), holding(self.path / ".lock") as held:
                 finished = self._finished()  # as it is now that nobody else can change it
                 if held and finished is not None:
-                    tidy(self.path, finished)
+                    tidy(self.path, finished, is_ours=False)
 
     def lacks_steps(self, summary: RunSummary) -> bool:
         """Whether the record of steps that a run should have is gone, or its end is."""
@@ -176,7 +176,7 @@ class RunFolder:
         )
         return pa.Table.from_batches(batches, schema=SCORES)
 
-    def credits(self) -> dict[str, NDArray[np.float32]]:
+    def credits(self, of: Literal["metric", "loss"] = "metric") -> dict[str, NDArray[np.float32]]:
         """What each row of `dev` adds to a task's final score, [row], with that score as its mean.
 
         A row without a target has NaN; a row of tags is a sentence. None of a run that is not
@@ -184,7 +184,9 @@ class RunFolder:
         """
         summary = self.summary()
         is_finished = summary is not None and summary.status == "finished"
-        return read_credits(self.path) if is_finished else {}
+        found = read_credits(self.path) if is_finished else {}
+        place = ("metric", "loss").index(of)
+        return {task: rows[place] for task, rows in found.items() if len(rows) > place}
 
     def _bounded(self, batches: Iterator[pa.RecordBatch], folder: str) -> Iterator[pa.RecordBatch]:
         """The batches, as long as all of them can be held at once."""

@@ -18,7 +18,6 @@ from taskmix._html import html_table
 from taskmix.errors import RecordError, TaskmixWarning
 from taskmix.files import read_plain, unreadable
 from taskmix.records._labels import read_labels
-from taskmix.records._older import name_without_label, named_with
 from taskmix.records._run import RunFolder
 from taskmix.records._specification import specification_hash
 from taskmix.records._subject import Subject
@@ -77,13 +76,10 @@ class Study:
         *,
         lean: bool = False,
         subject: Subject | None = None,
-        older: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         self.path = Path(path)
         self.lean = lean
         self._subject = subject
-        # Folders of version 0.1, by the name that their runs have now; None: not looked for yet.
-        self._older = older
         if subject is not None:
             subject.check(self.path)
 
@@ -112,48 +108,11 @@ class Study:
         A label is what the run is asked for under: it determines nothing, and who claims the run adds
         it to those the run has.
         """
-        name = specification_hash(specification)
-        if not (self.path / name / NAME).is_file():
-            name = self._older_name(name, specification, label) or name
-        return self.run_named(name, label=label)
+        return self.run_named(specification_hash(specification), label=label)
 
     def run_named(self, name: str, *, label: str | None = None) -> RunFolder:
-        """The folder of that name: the hash of a run's specification, in version 0.1 with its label."""
+        """The folder of that name: the hash of a run's specification."""
         return RunFolder(self.path / name, lean=self.lean, label=label)
-
-    def look_for_older_runs(self) -> Mapping[str, Sequence[str]]:
-        """Folders of version 0.1, by the name that their runs have now.
-
-        They are looked for once: a copy of the study in another process knows them too.
-        """
-        if self._older is None:
-            self._older = self._find_older()
-        return self._older
-
-    def _find_older(self) -> dict[str, list[str]]:
-        found: dict[str, list[str]] = {}
-        if not self.path.is_dir():  # whoever writes to it says why it cannot be
-            return found
-        parsed = self._parsed(
-            lambda data, path: (name_without_label(data, path), path.parent.name), lambda word: None
-        )
-        for name, folder in parsed:
-            if name is not None:
-                found.setdefault(name, []).append(folder)
-        return found
-
-    def _older_name(
-        self, name: str, specification: Mapping[str, object], label: str | None
-    ) -> str | None:
-        """The folder that version 0.1 has made for a run."""
-        found = [self.run_named(each) for each in self.look_for_older_runs().get(name, ())]
-        if len(found) > 1:  # trained once for each label: one that is done is as good as any
-            return max(found, key=lambda each: (*_progress(each, label), each.name)).name
-        if found:
-            return found[0].name
-        # A damaged `run.json` tells nothing; its checkpoint may.
-        old = None if label is None else named_with(specification, label)
-        return old if old is not None and (self.path / old).is_dir() else None
 
     def runs(self) -> Iterator[RunFolder]:
         """The runs that have been started, by name. Links and whatever else lies there are not."""
@@ -247,14 +206,3 @@ class Study:
             return []
         except OSError as error:
             raise unreadable(error, self.path) from error
-
-
-def _progress(folder: RunFolder, label: str | None) -> tuple[bool, bool, int]:
-    """By which one of several records of a run is chosen: finished, of this label, the furthest."""
-    try:
-        summary = folder.summary()
-    except RecordError:
-        summary = None
-    if summary is None:
-        return False, False, 0
-    return summary.status == "finished", label in summary.labels, summary.step

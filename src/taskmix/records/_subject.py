@@ -7,7 +7,9 @@ some tasks of a folder and the next one others; a task with other rows may not.
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -34,7 +36,7 @@ class Subject:
     """
 
     contents: Mapping[str, str]  # of each task, a hash of its rows
-    origin: str  # where they were read
+    origin: str  # where they were read: an absolute path, or another name
 
     @staticmethod
     def known(folder: Path) -> dict[str, str]:
@@ -43,19 +45,20 @@ class Subject:
 
     def check(self, folder: Path) -> None:
         """Raises where the study in a folder is about other tasks; writes nothing."""
-        _check(folder, *_read(folder / NAME), self.contents, self.origin)
+        _check(folder, *_read(folder / NAME), self.contents, _kept(self.origin, folder))
 
     def settle(self, folder: Path) -> None:
         """Makes these tasks part of what the study is about."""
         make_folder(folder)
+        origin = _kept(self.origin, folder)
         deadline = time.monotonic() + PATIENCE
         while True:
             with holding(folder / LOCK) as held:
                 if held:
                     known, origins = _read(folder / NAME)
-                    _check(folder, known, origins, self.contents, self.origin)
-                    if known | dict(self.contents) != known or self.origin not in origins:
-                        _write(folder / NAME, known | dict(self.contents), {*origins, self.origin})
+                    _check(folder, known, origins, self.contents, origin)
+                    if known | dict(self.contents) != known or origin not in origins:
+                        _write(folder / NAME, known | dict(self.contents), {*origins, origin})
                     return
             if time.monotonic() > deadline:
                 raise RecordError(
@@ -97,7 +100,7 @@ def _read(path: Path) -> tuple[dict[str, str], set[str]]:
         tasks, origins = document["tasks"], document["origins"]
         if not all(isinstance(each, str) for each in (*tasks, *tasks.values(), *origins)):
             raise TypeError("a name that is no text")
-        return dict(tasks), set(origins)
+        return dict(tasks), {_kept(each, path.parent) for each in origins}
     except FileNotFoundError:
         return {}, set()
     except UnreadableError:
@@ -107,6 +110,17 @@ def _read(path: Path) -> tuple[dict[str, str], set[str]]:
             f"`{path}` should say which tasks the study is about. Found something else. Restore the "
             "file from a copy, or move it away: it is written again."
         ) from error
+
+
+def _kept(origin: str, folder: Path) -> str:
+    """Of a path a hash of the way from the study: it may be handed on, or moved with its tasks."""
+    if not Path(origin).is_absolute():
+        return origin
+    try:
+        way = Path(os.path.relpath(origin, folder.resolve())).as_posix()
+    except ValueError:  # another drive of Windows
+        way = origin
+    return f"folder {hashlib.sha256(way.encode()).hexdigest()[:16]}"
 
 
 def _write(path: Path, tasks: Mapping[str, str], origins: set[str]) -> None:

@@ -25,6 +25,7 @@ from taskmix.records._labels import read_labels
 
 FORMAT = 1
 NAME = "run.json"
+NAMED_WITH_LABEL = {"format", "tasks", "architecture", "optimization", "seed", "label"}
 NO_SUM = "00000000"  # stands for the checksum while it is taken; it is the last entry of the file
 
 _INT64 = 2**63
@@ -220,9 +221,15 @@ def read_run_document(data: bytes, path: Path) -> dict[str, Any]:
             f"`{path}` should be of format {FORMAT}. Found {document['format']!r}, of another "
             "version of taskmix. Read it with that version."
         )
-    total = document.get("crc32")  # records of the first taskmix have none
+    total = document.get("crc32")  # who changes one by hand takes it out
     if total is not None and not _fits(data, total):
         raise damaged(path, "a checksum that does not fit (who changes it by hand takes it out)")
+    specification = document.get("specification")
+    if isinstance(specification, dict) and specification.keys() >= NAMED_WITH_LABEL:
+        raise RecordError(
+            f"`{path}` should be of a run that is named without its label. Found one of version 0.1. "
+            "Read it with taskmix 0.1, or ask for the run again."
+        )
     return document
 
 
@@ -235,8 +242,9 @@ def _fits(data: bytes, total: object) -> bool:
 def _summary_of(document: Mapping[str, Any], path: Path) -> RunSummary:
     def take(key: str, kind: type | tuple[type, ...]) -> Any:
         value = document.get(key)
-        if not isinstance(value, kind) or isinstance(value, bool):
-            raise damaged(path, f"{value!r} as `{key}`")
+        is_huge = isinstance(value, int) and abs(value) >= _INT64
+        if not isinstance(value, kind) or isinstance(value, bool) or is_huge:
+            raise damaged(path, f"{value!r:.60} as `{key}`")
         return value
 
     status = take("status", str)

@@ -25,7 +25,6 @@ from taskmix.records._checkpoint import (
 )
 from taskmix.records._credits import write_credits
 from taskmix.records._labels import add_label
-from taskmix.records._older import described_as
 from taskmix.records._parts import TablePart, write_part
 from taskmix.records._recovery import SCORES_FOLDER, STEPS_FOLDER, Recovered, tidy
 from taskmix.records._specification import describe, specification_hash
@@ -97,11 +96,11 @@ class RecordWriter:
         before, time_now = self._before, now()
         name = self._folder.name
         first = label if before is None else before.label
-        described = described_as(specification, name, (first, label))
-        if described is None:
+        described: Any = describe(specification)
+        if specification_hash(described) != name:
             raise OptionError(
                 f"`specification` should be the one that names the run, {name}. Found that of "
-                f"{specification_hash(specification)}. Ask the study for the run of this specification."
+                f"{specification_hash(described)}. Ask the study for the run of this specification."
             )
         task_documents: Any = describe(list(tasks))
         names = [task.get("name") for task in task_documents]
@@ -256,7 +255,7 @@ class RecordWriter:
         `step` is the number of steps done where it is not that of the last row. The best state is
         kept, which is `best` where the last commit has not got it; the state to go on from goes,
         unless it is all there is. `row_credits` are [row] for each task, what the rows of `dev` add to
-        its score.
+        its metric, or [metric or loss, row].
         """
         self._require_running()
         done = self._steps_done() if step is None else step
@@ -282,7 +281,7 @@ class RecordWriter:
         if self.lean and not self._entries:
             return  # nothing but `run.json` was ever written
         try:
-            tidy(self._folder, self._summary)
+            tidy(self._folder, self._summary, is_ours=True)
         except RecordError as error:  # the record is complete, only larger than it need be
             self.notes.append(str(error))
 

@@ -1,10 +1,12 @@
 """Pages, each one self-contained HTML file: no server, no outside request, readable on a phone."""
 
-from taskmix.report._drawing import front_chart
-from taskmix.report._files import check_chart_path, write_chart
-from taskmix.report._laws import check_laws_page, laws_page_html, write_laws_page
+from taskmix.report._data import ReportData, ReportScore, RunRow, TaskRow, Trace
+from taskmix.report._gather import gather_report
+from taskmix.report._laws_figures import front_chart
+from taskmix.report._laws_page import check_laws_page, laws_page_html, write_laws_page
+from taskmix.report._live import ReportServer
 from taskmix.report._mixture_page import mixture_html, write_mixture_page
-from taskmix.report._mixtures import (
+from taskmix.report._mixtures_page import (
     check_mixtures_page,
     mixtures_page_html,
     write_mixtures_page,
@@ -12,13 +14,14 @@ from taskmix.report._mixtures import (
 from taskmix.report._page import report_html, write_report
 from taskmix.report._shell import CHART_PACKAGES as PAGE_PACKAGES
 from taskmix.report._shell import PLAIN_PACKAGES as MIXTURE_PAGE_PACKAGES
-from taskmix.report._study import ReportData, ReportScore, RunRow, TaskRow, Trace, gather_report
+from taskmix.report._shell import check_chart_path, write_chart
 
 __all__ = [
     "MIXTURE_PAGE_PACKAGES",
     "PAGE_PACKAGES",
     "ReportData",
     "ReportScore",
+    "ReportServer",
     "RunRow",
     "TaskRow",
     "Trace",

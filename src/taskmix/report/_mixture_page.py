@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from taskmix.extras import load
-from taskmix.report._files import write_whole
 from taskmix.report._mixture_svg import bars_svg, graph_svg, line_svg, map_svg, shares_svg
-from taskmix.report._shell import PURPOSE, render_page
+from taskmix.report._shell import PURPOSE, render_page, write_whole
 
 if TYPE_CHECKING:
     from taskmix.sequences import HeldOutFigures, HeldOutScores, SequenceMixture

@@ -245,6 +245,20 @@
     });
   }
 
+  // Served while the study grows: the page is loaded again once the server has another.
+  if (page.live) {
+    const told = document.getElementById("live");
+    setInterval(async () => {
+      try {
+        const answer = await fetch("/", { method: "HEAD", cache: "no-store" });
+        if (answer.headers.get("ETag") !== `"${page.live}"`) location.reload();
+        told.textContent = "Live: this page renews itself.";
+      } catch {
+        told.textContent = "The server has ended; this is what it knew last.";
+      }
+    }, 2000);
+  }
+
   for (const button of document.querySelectorAll("[data-more]")) {
     const grid = document.getElementById(`grid-${button.dataset.more}`);
     const find = document.querySelector(`[data-find="${button.dataset.more}"]`);

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -11,20 +11,23 @@ import numpy as np
 import pyarrow as pa
 
 from taskmix.errors import InputError
-from taskmix.tasks._columns import StackedFiles, spell
-from taskmix.tasks._encoding import (
-    EncodedTasks,
-    Encoding,
-    PassageEncoding,
-    SubwordEncoding,
-    TableEncoding,
-    WindowEncoding,
-    WordEncoding,
-    families_of,
-)
-from taskmix.tasks._formats import Rows, read_rows, show_path
-from taskmix.tasks._frames import columns_of_pairs, is_saved, is_table, rows_of, saved_splits
-from taskmix.tasks._loading import InputPlan, build_inputs, called, empty_texts, remarks_on_cells
+from taskmix.tasks._columns._spelling import spell
+from taskmix.tasks._columns._stack import StackedFiles
+from taskmix.tasks._encoding._assemble import Encoding
+from taskmix.tasks._encoding._encoded import EncodedTasks
+from taskmix.tasks._encoding._passages import PassageEncoding
+from taskmix.tasks._encoding._subwords import SubwordEncoding
+from taskmix.tasks._encoding._tables import TableEncoding, families_of
+from taskmix.tasks._encoding._windows import WindowEncoding
+from taskmix.tasks._encoding._words import WordEncoding
+from taskmix.tasks._formats._readers import Rows, read_rows
+from taskmix.tasks._formats._words import show_path
+from taskmix.tasks._frames._pairs import columns_of_pairs
+from taskmix.tasks._frames._saved import is_saved, saved_rows
+from taskmix.tasks._frames._tables import is_table, rows_of
+from taskmix.tasks._loading._inputs import InputPlan, build_inputs, remarks_on_cells
+from taskmix.tasks._loading._missing import empty_texts
+from taskmix.tasks._loading._wanted import called
 from taskmix.tasks._reading import InputKind, Reading, TaskKind
 from taskmix.tasks._task import MISSING, Split, Task, TaskSet
 
@@ -180,10 +183,8 @@ def rows_by_task(rows: NewRows, column: str) -> dict[str, tuple[list[int], Rows]
         stack.bad(int(place), should, "nothing", "Correct that row or take it out.")
     parts = {}
     for code in dict.fromkeys(words.codes.tolist()):
-        places = np.flatnonzero(words.codes == code)
-        where = Path(f"{found.path}, of `{words.words[code]}`")
-        part = replace(found, table=found.table.take(pa.array(places)), path=where)
-        parts[words.words[code]] = (places.tolist(), part)
+        kept = words.codes == code
+        parts[words.words[code]] = (np.flatnonzero(kept).tolist(), found.keep(kept))
     return parts
 
 
@@ -192,7 +193,7 @@ def _rows(given: Any) -> Rows:
     if isinstance(given, Rows):
         return given
     if isinstance(given, Path):
-        return saved_splits(given)[""].rows if is_saved(given) else read_rows(given)
+        return saved_rows(given).rows if is_saved(given) else read_rows(given)
     if hasattr(given, "__len__") and not len(given):
         raise InputError("There should be rows to predict for. Found none.")
     found = rows_of(given, GIVEN)

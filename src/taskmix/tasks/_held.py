@@ -18,22 +18,23 @@ import torch
 from torch import Tensor
 
 from taskmix.errors import InputError
-from taskmix.tasks._columns import StackedFiles, words_of
-from taskmix.tasks._encoding import DenseInputs, EncodedTasks, Inputs, encoded_tasks, source_split
-from taskmix.tasks._formats import Rows
-from taskmix.tasks._loading import (
-    Notes,
-    Origin,
-    Target,
-    TaskSettings,
-    Wanted,
-    choose_metric,
-    guess_kind,
-    make_tasks,
-    mark_labels,
-    read_label_sets,
-)
-from taskmix.tasks._scoring import metric_of_imbalance
+from taskmix.tasks._columns._spelling import words_of
+from taskmix.tasks._columns._stack import StackedFiles
+from taskmix.tasks._encoding._assemble import encoded_tasks, source_split
+from taskmix.tasks._encoding._encoded import EncodedTasks
+from taskmix.tasks._encoding._inputs import DenseInputs, Inputs
+from taskmix.tasks._formats._readers import Rows
+from taskmix.tasks._frames._pairs import Pairs, pairs_of
+from taskmix.tasks._frames._tables import is_table
+from taskmix.tasks._loading._build import Origin, make_tasks
+from taskmix.tasks._loading._folder import load_tasks
+from taskmix.tasks._loading._in_memory import find_shapes, split_pairs
+from taskmix.tasks._loading._multilabel import mark_labels, read_label_sets
+from taskmix.tasks._loading._notes import Notes
+from taskmix.tasks._loading._settings import TaskSettings
+from taskmix.tasks._loading._targets import Target, choose_metric, guess_kind
+from taskmix.tasks._loading._wanted import Wanted
+from taskmix.tasks._scoring._default import metric_of_imbalance
 from taskmix.tasks._task import Split, Task, TaskSet
 
 Collate = Callable[[list[Any]], Any]
@@ -228,3 +229,38 @@ def _digest(row: Any) -> str:
 
     add(row)
     return digest.hexdigest()
+
+
+def gather_tasks(
+    given: Any,
+    *,
+    hold: bool,
+    collate: Any = None,
+    metric: str | None = None,  # of every task; None: the usual one of its kind
+    read: Callable[[Any], TaskSet] | None = None,  # what has columns; None: without any options
+) -> tuple[TaskSet, HeldEncoding | None]:
+    """Tasks of whatever `load_tasks` takes; with `hold`, pairs of input and target stay as they are.
+
+    >>> train = (np.array([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]), np.array([0, 1, 1]))
+    >>> tasks, _ = gather_tasks({"first": (train, train)}, hold=False)
+    >>> tasks["first"].sizes, tasks["first"].labels
+    ({'train': 3, 'dev': 3}, ('0', '1'))
+    """
+    shapes = find_shapes(given)
+    tables = {is_table(part): shape.name for shape in shapes for part in shape.parts.values()}
+    if len(tables) > 1:
+        raise InputError(
+            f"All tasks should be given alike. Found columns for `{tables[True]}` and pairs of input "
+            f"and target for `{tables[False]}`."
+        )
+    if True in tables or not hold:
+        return (load_tasks(given, metric=metric) if read is None else read(given)), None
+    pairs: dict[str, Mapping[str, Pairs]] = {}
+    notes: list[str] = []
+    for shape in shapes:
+        name = shape.name or "task"
+        parts = {split: pairs_of(name, part) for split, part in shape.parts.items()}
+        pairs[name], note = split_pairs(parts)
+        notes += [] if note is None else [f"`{name}`: {note}."]
+    tasks, encoding = held_tasks(pairs, collate, metric=metric)
+    return replace(tasks, notes=tuple(notes)), encoding

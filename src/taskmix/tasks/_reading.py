@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from taskmix.tasks._formats import tame
+from taskmix.tasks._formats._words import tame
 
 TaskKind = Literal[
     "classification",

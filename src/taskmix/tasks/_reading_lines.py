@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from taskmix.tasks._formats import tame
+from taskmix.tasks._formats._words import tame
 from taskmix.tasks._reading import some
-from taskmix.tasks._scoring import class_shares
+from taskmix.tasks._scoring._default import class_shares
 from taskmix.tasks._task import TaskSet
 
 LINE_WIDTH = 120

@@ -47,11 +47,6 @@ class Split:
     row, [row, label]: 1 where the row has the label, 0 where not, `MISSING` where nobody knows.
     Sequences, prompts with their answers and passages have none: what is learned of them is in the
     inputs.
-
-    >>> import pyarrow as pa
-    >>> split = Split(pa.table({"text": ["good", "bad", "fine"]}), np.array([1, 0, MISSING]))
-    >>> len(split), (split.targets != MISSING).tolist()
-    (3, [True, True, False])
     """
 
     inputs: pa.Table
@@ -63,15 +58,7 @@ class Split:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Task:
-    """One task. Tasks with the same `source` share their inputs, row by row.
-
-    >>> import pyarrow as pa
-    >>> split = Split(pa.table({"text": ["good", "bad"]}), np.array([1, 0]))
-    >>> kind = {"kind": "classification", "labels": ("no", "yes"), "metric": "accuracy"}
-    >>> task = Task(name="films", inputs="text", source="films", splits={"train": split}, **kind)
-    >>> task.sizes, str(task.reading)
-    ({'train': 2}, 'text; 2 classes; accuracy')
-    """
+    """One task. Tasks with the same `source` share their inputs, row by row."""
 
     name: str
     kind: TaskKind

@@ -14,7 +14,7 @@ import numpy as np
 
 from taskmix.errors import InputError, RunError
 from taskmix.files import check_output_folder, making_folder
-from taskmix.tasks._formats import quoted
+from taskmix.tasks._formats._words import quoted
 from taskmix.tasks._reading import WRITTEN
 from taskmix.tasks._task import MISSING, Split, Task, TaskSet
 

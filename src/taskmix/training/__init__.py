@@ -1,10 +1,6 @@
 """One run: the loop that yields events, evaluation, checkpoint and exact resume."""
 
-from taskmix.training._answers import Answers
-from taskmix.training._cost import batch_costs
-from taskmix.training._decode import WritesText
-from taskmix.training._draw_log import read_draws
-from taskmix.training._draws import DrawnCollate, DrawnRow, DrawnRows
+from taskmix.training._draws import DrawnCollate, DrawnRow, DrawnRows, read_draws
 from taskmix.training._evaluate import (
     evaluate,
     evaluate_margins,
@@ -13,6 +9,7 @@ from taskmix.training._evaluate import (
     outputs_of,
     predict_tags,
     score_outputs,
+    scores_by_position,
 )
 from taskmix.training._events import (
     CheckpointEvent,
@@ -22,26 +19,24 @@ from taskmix.training._events import (
     Score,
     StepEvent,
 )
-from taskmix.training._kept import Keep, Watches, best_state, served_together
 from taskmix.training._losses import LossFunction, task_loss
 from taskmix.training._machinery import Scheduler, input_groups, make_stream, sparse_tasks
 from taskmix.training._mixed import WhenExhausted
 from taskmix.training._mixed_stream import MixedStream
-from taskmix.training._mlflow import MLflowListener
 from taskmix.training._ranks import DistributedRanks, OtherRankError, Ranks
 from taskmix.training._sampler import PolicyBatchSampler
+from taskmix.training._steps import batch_costs
 from taskmix.training._streams import Stream, mixed_seed
-from taskmix.training._tensorboard import TensorBoardListener
-from taskmix.training._train import check_training, train
-from taskmix.training._trained_model import HeldPart, TrainedModel, TrainedPart
+from taskmix.training._trackers import MLflowListener, TensorBoardListener, WandbListener
+from taskmix.training._train import BestTracker, check_training, train
+from taskmix.training._trained_model import Answers, HeldPart, TrainedModel, TrainedPart
 from taskmix.training._trainer import connect_trainer
-from taskmix.training._wandb import WandbListener
-from taskmix.training._watch import Watch, scores_by_position
-from taskmix.training._written import WrittenRows, foresee, score_written
+from taskmix.training._written import WritesText, WrittenRows, foresee, score_written
 from taskmix.training._zip_loaders import ZippedLoaders, zip_loaders
 
 __all__ = [
     "Answers",
+    "BestTracker",
     "CheckpointEvent",
     "DistributedRanks",
     "DrawnCollate",
@@ -51,7 +46,6 @@ __all__ = [
     "EvaluationEvent",
     "Event",
     "HeldPart",
-    "Keep",
     "LossFunction",
     "MLflowListener",
     "MixedStream",
@@ -66,14 +60,11 @@ __all__ = [
     "TrainedModel",
     "TrainedPart",
     "WandbListener",
-    "Watch",
-    "Watches",
     "WhenExhausted",
     "WritesText",
     "WrittenRows",
     "ZippedLoaders",
     "batch_costs",
-    "best_state",
     "check_training",
     "connect_trainer",
     "evaluate",
@@ -90,9 +81,15 @@ __all__ = [
     "score_outputs",
     "score_written",
     "scores_by_position",
-    "served_together",
     "sparse_tasks",
     "task_loss",
     "train",
     "zip_loaders",
 ]
+
+from typing import TYPE_CHECKING
+
+if not TYPE_CHECKING:
+    from taskmix._gone import refuse_gone_names
+
+    __getattr__ = refuse_gone_names(__name__)

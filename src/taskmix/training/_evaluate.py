@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,8 @@ from taskmix.training._events import Score
 from taskmix.training._losses import LossFunction, known_targets
 from taskmix.training._written import foresee, score_written, written_text
 
+Keep = Callable[[int, Tensor, Tensor], Tensor]  # of a task's outputs for a batch of these rows
+MOST_LOGITS = 1 << 24  # of a task and split that are kept at once: 64 MB
 _SMALLEST_DEVIATION = 1e-12  # of targets; those that are all equal would divide by 0
 
 
@@ -40,13 +42,12 @@ def evaluate(
     precision: torch.dtype = torch.float32,
     part: tuple[int, int] = (0, 1),
     with_credits: bool = False,
-    only: Sequence[int] | None = None,  # positions of tasks; None: all
 ) -> tuple[Score, ...]:
     """The metric of each task that has the split, and its mean loss where `losses` are given.
 
     Inputs that several tasks share are encoded once. `part` (k, n) is the k-th of n parts of the
     work, for as many processes. Of text that is to be written, the loss is the mean over its pieces.
-    With `with_credits` the score of a metric says what each row adds to it.
+    With `with_credits` a score says what each row adds to it.
 
     >>> from taskmix.models import HardSharing
     >>> from taskmix.tasks import held_tasks
@@ -57,9 +58,23 @@ def evaluate(
     (Score(task='a', split='dev', metric='accuracy', value=1.0),)
     """
     found: dict[int, list[Score]] = {}
-    groups = _groups(tasks, split, only)[part[0] :: part[1]]
-    for position, output in _every_output(model, tasks, groups, split, batch_size, precision):
+    groups = _groups(tasks, split)[part[0] :: part[1]]
+
+    def narrowed(position: int, outputs: Tensor, rows: Tensor) -> Tensor:
+        """[row, 2], the classes in place of too many logits, and the loss of their batch."""
+        if not _is_wide(tasks[position], split):
+            return outputs
+        found = outputs.argmax(dim=1).double().masked_fill(outputs.isnan().any(dim=1), torch.nan)
+        targets = tasks[position].splits[split].targets[rows]
+        loss = losses[position](outputs, targets).item() if losses is not None else 0.0
+        return torch.stack([found, torch.full_like(found, loss)], dim=1)
+
+    every = _every_output(model, tasks, groups, split, batch_size, precision, narrowed)
+    for position, output in every:
         loss = losses[position] if losses is not None else None
+        if _is_wide(tasks[position], split):
+            output, batch_losses = output.unbind(dim=1)
+            loss = _mean_loss(batch_losses) if loss is not None else None
         found[position] = score_outputs(
             tasks[position], split, output, loss, with_credits=with_credits
         )
@@ -68,9 +83,21 @@ def evaluate(
             rows, text = written_text(model, tasks, position, split, batch_size, precision)
         scores = score_written(tasks[position], split, text, loss=losses is not None)
         if with_credits:
-            scores[0] = rows.credited(scores[0], tasks[position].splits[split], text)
+            data = tasks[position].splits[split]
+            scores = [rows.credited(score, data, text) for score in scores]
         found[position] = scores
     return tuple(score for position in sorted(found) for score in found[position])
+
+
+def _is_wide(task: EncodedTask, split: str) -> bool:
+    """Whether there are too many logits to keep, and the classes alone tell the metric."""
+    count = len(task.splits[split]) * task.outputs
+    of_classes = find_metric(task.metric).needs == "classes"
+    return task.kind == "classification" and count > MOST_LOGITS and of_classes
+
+
+def _mean_loss(batch_losses: Tensor) -> LossFunction:  # [row], that of the row's batch
+    return lambda outputs, targets: batch_losses[known_targets(targets)].mean()
 
 
 def evaluate_margins(
@@ -120,12 +147,10 @@ def mean_margin(
     return float((true - scores.max(axis=1)).mean())
 
 
-def _groups(tasks: EncodedTasks, split: str, only: Sequence[int] | None = None) -> list[list[int]]:
+def _groups(tasks: EncodedTasks, split: str) -> list[list[int]]:
     """The tasks that have the split, those together that share their inputs."""
     groups: dict[int, list[int]] = {}
     for position, task in enumerate(tasks):
-        if only is not None and position not in only:
-            continue
         if split in task.splits and len(task.splits[split]):
             groups.setdefault(id(task.splits[split].inputs), []).append(position)
     return list(groups.values())
@@ -142,12 +167,13 @@ def _every_output(
     split: str,
     batch_size: int,
     precision: torch.dtype,
+    keep: Keep | None = None,
 ) -> Iterator[tuple[int, Tensor]]:
     """Each task of some groups with its outputs, but for text to be written, which has too many."""
     with evaluating(model):
         for members in groups:
             if tasks[members[0]].kind not in WRITTEN:
-                outputs = _outputs(model, tasks, members, split, batch_size, precision)
+                outputs = _outputs(model, tasks, members, split, batch_size, precision, keep)
                 yield from zip(members, outputs, strict=True)
 
 
@@ -208,8 +234,9 @@ def _outputs(
     split: str,
     batch_size: int,
     precision: torch.dtype,
+    keep: Keep | None = None,
 ) -> list[Tensor]:
-    """The outputs of each member task for all rows of the inputs they share."""
+    """What is kept of the outputs of each member task for all rows of the inputs they share."""
     data = tasks[members[0]].splits[split]
     device = data.targets.device
     parts: list[list[Tensor]] = [[] for _ in members]
@@ -219,7 +246,8 @@ def _outputs(
         for rows in torch.split(order.to(device), sizes):
             code = model.encoder(data.inputs.batch(rows))
             for part, position in zip(parts, members, strict=True):
-                part.append(model.heads[position](code).float())
+                outputs = model.heads[position](code).float()
+                part.append(outputs if keep is None else keep(position, outputs, rows))
     back = torch.argsort(order).to(device)
     return [_join(part)[back] for part in parts]
 
@@ -242,7 +270,7 @@ def score_outputs(
 ) -> list[Score]:
     """The task's metric for the outputs of all rows of a split, and the loss where one is given.
 
-    With `with_credits` the metric's score says what each row adds to it.
+    With `with_credits` a score says what each row adds to it.
 
     >>> from taskmix.tasks import held_tasks
     >>> tasks, encoding = held_tasks({"a": {"dev": (np.eye(2), ["no", "yes"])}})
@@ -255,7 +283,7 @@ def score_outputs(
         written = foresee(torch.nn.Identity(), outputs, data.targets.to(outputs.device))
         text = written.total(data.target_bytes)
         scores = score_written(task, split, text, loss=loss is not None)
-        return [written.credited(scores[0], data, text), *scores[1:]] if with_credits else scores
+        return [written.credited(s, data, text) for s in scores] if with_credits else scores
     flat, targets, sentences = _flatten(outputs, data)
     rows: dict[str, Any] = {"outputs": flat, "targets": targets}
     rows |= {"labels": task.labels, "sentences": sentences}
@@ -264,8 +292,23 @@ def score_outputs(
     scores = [Score(task.name, split, task.metric, value, of_rows)]
     if loss is not None and bool(known_targets(data.targets).any()):  # no target: no loss, not 0
         with torch.inference_mode():
-            scores.append(Score(task.name, split, "loss", float(loss(outputs, data.targets))))
+            mean = float(loss(outputs, data.targets))
+            of_rows = _loss_credits(task, mean, rows) if with_credits else None
+            scores.append(Score(task.name, split, "loss", mean, of_rows))
     return scores
+
+
+def _loss_credits(
+    task: EncodedTask, mean: float, rows: Mapping[str, Any]
+) -> NDArray[np.float64] | None:
+    """What each row adds to the mean loss; None where there are too many logits to keep."""
+    if task.kind == "classification" and rows["outputs"].ndim == 1:
+        return None
+    if task.kind != "regression":
+        return row_credits("log_loss", **rows)
+    errors = row_credits("rmse", **rows)  # rmse / 2 (1 + square / mean square)
+    found: NDArray[np.float64] = mean * (2 * errors / (np.nanmean(errors) or 1.0) - 1)
+    return found
 
 
 def _flatten(
@@ -304,3 +347,22 @@ def mean_score(scores: Sequence[Score], deviations: dict[str, float]) -> float:
     # A metric that is not defined (one class only) says nothing, and does not silence the others.
     known = [value for value in values if value == value]
     return float(np.mean(known)) if known else float("nan")
+
+
+def scores_by_position(
+    tasks: EncodedTasks, scores: Sequence[Score], deviations: Mapping[str, float]
+) -> dict[int, float]:
+    """Each task's dev score, higher is better, by the task's position.
+
+    >>> from taskmix.tasks import held_tasks
+    >>> tasks, encoding = held_tasks({name: {"train": (np.eye(2), ["no", "yes"])} for name in "ab"})
+    >>> scores = [Score("b", "dev", "accuracy", 0.75), Score("b", "dev", "loss", 0.6)]
+    >>> scores_by_position(encoding.encode(tasks), scores, {})
+    {1: 0.75}
+    """
+    places = {name: position for position, name in enumerate(tasks.names)}
+    return {
+        places[found.task]: mean_score([found], dict(deviations))
+        for found in scores
+        if found.metric != "loss"
+    }

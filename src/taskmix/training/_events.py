@@ -11,11 +11,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """One metric of one task on one split.
-
-    >>> Score(task="parity", split="dev", metric="accuracy", value=0.9).value
-    0.9
-    """
+    """One metric of one task on one split."""
 
     task: str
     split: str
@@ -27,12 +23,7 @@ class Score:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepEvent:
-    """One step was taken. With a policy one task was trained on; with a weighting, all of them.
-
-    >>> event = StepEvent(step=1, tasks=(0,), losses=(0.7,), examples=(32,), seconds=0.01)
-    >>> event.losses[0], event.weights  # a policy draws one task; a weighting would give weights
-    (0.7, None)
-    """
+    """One step was taken. With a policy one task was trained on; with a weighting, all of them."""
 
     step: int  # the first is 1
     tasks: tuple[int, ...]  # positions of the tasks trained on
@@ -50,13 +41,7 @@ class StepEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvaluationEvent:
-    """The model was evaluated on the dev splits.
-
-    >>> scores = (Score("a", "dev", "accuracy", 0.5), Score("b", "dev", "accuracy", 1.0))
-    >>> event = EvaluationEvent(step=10, scores=scores, mean=mean_score(scores, {}), best=True)
-    >>> event.mean
-    0.75
-    """
+    """The model was evaluated on the dev splits."""
 
     step: int
     scores: tuple[Score, ...]
@@ -69,11 +54,6 @@ class CheckpointEvent:
     """Everything needed to go on from here with the same bits.
 
     The trees hold the live tensors: write or copy them before asking for the next event.
-
-    >>> best = {"best": None, "best_step": None, "best_changed": False}
-    >>> event = CheckpointEvent(step=10, state={"step": 10}, **best)
-    >>> event.state["step"]  # the tree that `train(..., resume=...)` takes
-    10
     """
 
     step: int
@@ -85,12 +65,7 @@ class CheckpointEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndEvent:
-    """The run is over; the model holds the best parameters, which gave these scores.
-
-    >>> end = EndEvent(step=40, best_step=30, stopped_early=True, scores=())
-    >>> end.step - end.best_step  # steps that brought nothing
-    10
-    """
+    """The run is over; the model holds the best parameters, which gave these scores."""
 
     step: int
     best_step: int

@@ -2,7 +2,7 @@
 
 Every reader (a worker of a process) draws for itself, by random numbers made from (seed, epoch, reader,
 count of draws): its place is a few counters, and readers never draw alike. What it draws by is in memory
-that the workers share with their process (`_shares.py`), so that a change is seen at the next draw; a
+that the workers share with their process (`SharedShares`), so that a change is seen at the next draw; a
 schedule needs none, since it follows from the count.
 """
 
@@ -10,17 +10,17 @@ from __future__ import annotations
 
 import struct
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
-from taskmix.errors import RunError
-from taskmix.policies import Scheduled
-from taskmix.training._shares import SharedShares
-from taskmix.training._source import Source, StreamPlace
+from taskmix.errors import InputError, OptionError, RunError
+from taskmix.policies import AnyPolicy, Capped, Scheduled, SizeProportional, Tempered
+from taskmix.training._source import SharedShares, Source, StreamPlace, check_stream
 from taskmix.training._streams import mixed_seed
 
 WhenExhausted = Literal["repeat", "stop", "leave out"]
@@ -227,3 +227,69 @@ def float_bits(value: float) -> int:
 
 def float_of_bits(bits: int) -> float:
     return float(struct.unpack("<d", struct.pack("<q", bits))[0])
+
+
+NEEDS_SIZES = (Capped, SizeProportional, Tempered)
+
+
+def as_losses(losses: Any, table: NDArray[np.int64]) -> NDArray[np.float64]:
+    if isinstance(losses, torch.Tensor):
+        losses = losses.detach().float().cpu().numpy()
+    values = np.asarray(losses, dtype=np.float64)
+    drawn = len(np.unique(table[:, 0]))
+    if values.ndim == 0 and drawn == 1:
+        return np.full(len(table), float(values))
+    if values.shape != (len(table),):
+        raise RunError(
+            f"There should be one loss for each of the {len(table)} rows, or one for rows of one draw. "
+            f"Found the shape {values.shape} for {drawn} draws. Compute the loss with "
+            "`reduction='none'`, or draw whole batches with `batch_size`."
+        )
+    return values
+
+
+def sizes_of(
+    streams: Mapping[str, Any], policy: AnyPolicy, sizes: Sequence[int] | None
+) -> NDArray[np.int64]:
+    """Rows of each stream; a policy that does not go by them is told of one each."""
+    if sizes is None:
+        known = [len(each) if hasattr(each, "__len__") else None for each in streams.values()]
+        if None in known and isinstance(policy, NEEDS_SIZES):
+            raise OptionError(
+                f"`{type(policy).__name__}` goes by the rows of each stream. Found streams whose length "
+                "is not known. Give `sizes`, one number for each stream."
+            )
+        sizes = [1 if each is None else each for each in known]
+    if len(sizes) != len(streams):
+        raise OptionError(
+            f"`sizes` should have one number for each of the {len(streams)} streams. Found {len(sizes)}."
+        )
+    return np.asarray(sizes, dtype=np.int64)
+
+
+def check_mixture(
+    streams: Mapping[str, Any],
+    sharded: Collection[str],
+    when_exhausted: str,
+    batch_size: int | None,
+    processes: tuple[int, int] | None,
+) -> None:
+    if not streams:
+        raise InputError("There should be at least one stream. Found none.")
+    for name, stream in streams.items():
+        check_stream(name, stream)
+    if set(sharded) - set(streams):
+        raise OptionError(
+            f"`sharded` should name some of the streams {list(streams)}. Found {sorted(sharded)}."
+        )
+    if when_exhausted not in ("repeat", "stop", "leave out"):
+        raise OptionError(
+            f"`when_exhausted` should be 'repeat', 'stop' or 'leave out'. Found {when_exhausted!r}."
+        )
+    if processes is not None and not 0 <= processes[0] < processes[1]:
+        raise OptionError(
+            "`processes` should be this process, from 0, and how many there are. Found "
+            f"{processes}."
+        )
+    if batch_size is not None and batch_size < 1:
+        raise OptionError(f"`batch_size` should be 1 or more, or None. Found {batch_size}.")

@@ -17,14 +17,19 @@ from torch.utils.data import IterableDataset, get_worker_info
 from taskmix.errors import OptionError, RunError
 from taskmix.policies import AnyPolicy, AnyReward, Choice, Scheduled, Unchanging, Uniform
 from taskmix.records import RecordWriter
-from taskmix.training._draw_log import DrawLog
-from taskmix.training._draws import KEY, own_key_error
-from taskmix.training._gather import Gathering
-from taskmix.training._learner import Learner
-from taskmix.training._mixed import Cursor, Drawn, Mixer, WhenExhausted, float_of_bits
-from taskmix.training._mixture_checks import as_losses, check_mixture, sizes_of
-from taskmix.training._shares import SharedShares
-from taskmix.training._source import shares_itself
+from taskmix.training._draws import KEY, DrawLog, own_key_error
+from taskmix.training._learner import Gathering, Learner
+from taskmix.training._mixed import (
+    Cursor,
+    Drawn,
+    Mixer,
+    WhenExhausted,
+    as_losses,
+    check_mixture,
+    float_of_bits,
+    sizes_of,
+)
+from taskmix.training._source import SharedShares, shares_itself
 
 
 class MixedStream(IterableDataset[Any]):

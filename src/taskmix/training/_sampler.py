@@ -26,8 +26,7 @@ from taskmix.numerics import state_to_tree
 from taskmix.policies import AnyPolicy, AnyReward, Choice
 from taskmix.records import RecordWriter
 from taskmix.training._draws import Draw, DrawnCollate, DrawnRows, Shard, draw_numbers
-from taskmix.training._gather import Gathering, Told, combined, process_count
-from taskmix.training._learner import Learner
+from taskmix.training._learner import Gathering, Learner, ReportedLoss, combined, process_count
 from taskmix.training._streams import Stream
 
 
@@ -151,7 +150,7 @@ class PolicyBatchSampler(Sampler[list[int]]):
         everyone = self._gathering.everyone(
             [(float(number), value, float(rows))], checksum=self._checksum
         )
-        told = combined([Told(int(row[0]), row[1], int(row[2])) for row in everyone])
+        told = combined([ReportedLoss(int(row[0]), row[1], int(row[2])) for row in everyone])
         self._refuse_a_gap(told[0].draw)
         for each in told:
             self._refuse_unknown(each.draw)

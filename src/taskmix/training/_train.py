@@ -7,8 +7,10 @@ generator and data give the same bits on the CPU, and so does a run that was sto
 
 from __future__ import annotations
 
+import copy
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,7 +20,7 @@ from taskmix.errors import DivergedError, InputError, OptionError
 from taskmix.models import HardSharing, target_scale
 from taskmix.policies import AnyPolicy, AnyReward, Uniform
 from taskmix.tasks import EncodedTasks
-from taskmix.training._evaluate import evaluate, mean_score
+from taskmix.training._evaluate import evaluate, mean_score, scores_by_position
 from taskmix.training._events import (
     CheckpointEvent,
     EndEvent,
@@ -26,14 +28,52 @@ from taskmix.training._events import (
     Event,
     Score,
 )
-from taskmix.training._kept import Keep, KeptParameters, Watches
 from taskmix.training._losses import task_loss
 from taskmix.training._machinery import Machinery, Scheduler, TrainingSteps
-from taskmix.training._policy_steps import PolicySteps
 from taskmix.training._ranks import Ranks
-from taskmix.training._watch import scores_by_position
-from taskmix.training._weighting_steps import WeightingSteps
+from taskmix.training._steps import PolicySteps, WeightingSteps
 from taskmix.weighting import AnyWeighting
+
+
+@dataclass
+class BestTracker:
+    """The best evaluation so far, and how many have gone by since.
+
+    >>> best = BestTracker(patience=2)
+    >>> [best.see(mean, step) for step, mean in enumerate((0.5, 0.7, 0.6, 0.7), start=1)]
+    [True, True, False, False]
+    >>> best.step, best.over
+    (2, True)
+    """
+
+    patience: int | None
+    score: float = -math.inf
+    step: int = 0  # 0 until there was one
+    waited: int = 0
+
+    @property
+    def over(self) -> bool:
+        """Whether the run should stop: the score has not risen for `patience` evaluations."""
+        return self.patience is not None and self.waited >= self.patience
+
+    def see(self, mean: float, step: int) -> bool:
+        """Takes the mean dev score after a step; True where it is the best so far."""
+        # A set of tasks without dev scores (NaN) has no best moment but the latest.
+        value = mean if not math.isnan(mean) else -math.inf
+        if self.step == 0 or value > self.score or value == self.score == -math.inf:
+            self.score, self.step, self.waited = value, step, 0
+            return True
+        self.waited += 1
+        return False
+
+    def restore(self, tree: Mapping[str, Any]) -> None:
+        """Goes on from a checkpoint."""
+        self.score, self.step = tree["best_score"], tree["best_step"]
+        self.waited = tree["waited"]
+
+    def state(self) -> dict[str, Any]:
+        """What a checkpoint keeps."""
+        return {"waited": self.waited, "best_score": self.score, "best_step": self.step}
 
 
 def train(
@@ -51,7 +91,6 @@ def train(
     evaluate_every: int | None = None,
     checkpoint_every: int | None = None,
     patience: int | None = None,
-    keep: Keep = "mean",
     clip_norm: float | None = None,
     precision: torch.dtype = torch.float32,
     final_splits: tuple[str, ...] = ("dev", "test"),
@@ -68,11 +107,10 @@ def train(
     run's device. Evaluation on `dev` comes every `evaluate_every` steps and after the last; a
     checkpoint every `checkpoint_every` steps and after the last; training stops early when the mean
     dev score has not risen for `patience` evaluations. At the end the model holds the parameters of
-    its best evaluation, by which it is scored; with `keep` "each" every task is scored by those of its
-    own best one. When `should_stop` says so, a checkpoint is yielded and the run ends without an
-    `EndEvent`. `resume` and `resume_best` are the trees of a `CheckpointEvent`. `ranks` are the
-    processes that train this model together; all of them yield the same events. With `with_credits` the
-    final scores on `dev` say what each row adds to them.
+    its best evaluation, by which it is scored. When `should_stop` says so, a checkpoint is yielded and
+    the run ends without an `EndEvent`. `resume` and `resume_best` are the trees of a `CheckpointEvent`.
+    `ranks` are the processes that train this model together; all of them yield the same events. With
+    `with_credits` the final scores on `dev` say what each row adds to them.
 
     >>> from taskmix.models import HardSharing
     >>> from taskmix.tasks import held_tasks
@@ -118,16 +156,15 @@ def train(
         taker = PolicySteps(machinery, policy or Uniform(), reward, generator)
 
     step, checkpoint = 0, None
-    kept = KeptParameters(Watches.of(keep, tasks.names, patience=patience))
+    tracker, best = BestTracker(patience), None
     if resume is not None:
         _restore(resume, machinery, taker)
-        kept.restore(resume, resume_best)
+        tracker.restore(resume)
+        best = None if resume_best is None else dict(resume_best)
         step = checkpoint = resume["step"]
-    watch, told = kept.watches.mean, kept.watches.steps
+    told = tracker.step
 
-    def score(
-        split: str, only: Sequence[int] | None = None, *, with_credits: bool = False
-    ) -> tuple[Score, ...]:
+    def score(split: str, *, with_credits: bool = False) -> tuple[Score, ...]:
         with ranks.working():
             found = evaluate(
                 model,
@@ -137,12 +174,11 @@ def train(
                 precision=precision,
                 part=(ranks.rank, ranks.count),
                 with_credits=with_credits,
-                only=only,
             )
         return tuple(sorted(ranks.gather(found), key=lambda each: tasks.names.index(each.task)))
 
     model.train()
-    while step < steps and not watch.over:
+    while step < steps and not tracker.over:
         step += 1
         try:
             event = taker.take(step)
@@ -156,14 +192,14 @@ def train(
         if (evaluate_every is not None and step % evaluate_every == 0) or last:
             scores = score("dev")
             mean = mean_score(scores, deviations)
-            by_place = scores_by_position(tasks, scores, deviations)
-            taker.measured(by_place)
-            by_name = {tasks.names[place]: value for place, value in by_place.items()}
-            is_best = kept.see(mean, by_name, step, model.state_dict())
+            taker.measured(scores_by_position(tasks, scores, deviations))
+            is_best = tracker.see(mean, step)
+            if is_best:
+                best = copy.deepcopy(model.state_dict())
             yield EvaluationEvent(step=step, scores=scores, mean=mean, best=is_best)
         asked = ranks.any(should_stop is not None and should_stop())
         due = checkpoint_every is not None and step % checkpoint_every == 0
-        if due or last or watch.over or asked:
+        if due or last or tracker.over or asked:
             _parameters_must_be_finite(model, step, tasks.names[event.tasks[0]], checkpoint)
             state = {
                 "step": step,
@@ -172,31 +208,29 @@ def train(
                 "optimizer": optimizer.state_dict(),
                 "scheduler": _plain(scheduler),
                 "steps": taker.state(),
-                **kept.watches.state(),
+                **tracker.state(),
             }
-            best = kept.tree()
             yield CheckpointEvent(
                 step=step,
                 state=state,
-                best=best,
-                best_step=watch.step if best else None,
-                best_changed=best is not None and kept.watches.steps != told,
+                best=None if best is None else dict(best),
+                best_step=None if best is None else tracker.step,
+                best_changed=best is not None and tracker.step != told,
             )
-            checkpoint, told = step, kept.watches.steps
-        if asked and not last and not watch.over:
+            checkpoint, told = step, tracker.step
+        if asked and not last and not tracker.over:
             return
 
-    found: dict[str, list[Score]] = {split: [] for split in final_splits}
-    for parameters, served in kept.serving(tasks.names):
-        model.load_state_dict(parameters)
-        for split in final_splits:
-            found[split] += score(split, served, with_credits=with_credits and split == "dev")
-    model.load_state_dict(kept.best_mean)
-    places = {name: place for place, name in enumerate(tasks.names)}
+    assert best is not None
+    model.load_state_dict(best)
     final = tuple(
-        each for some in found.values() for each in sorted(some, key=lambda s: places[s.task])
+        each
+        for split in final_splits
+        for each in score(split, with_credits=with_credits and split == "dev")
     )
-    yield EndEvent(step=step, best_step=watch.step or step, stopped_early=watch.over, scores=final)
+    yield EndEvent(
+        step=step, best_step=tracker.step or step, stopped_early=tracker.over, scores=final
+    )
 
 
 def _restore(resume: Mapping[str, Any], machinery: Machinery, taker: TrainingSteps) -> None:

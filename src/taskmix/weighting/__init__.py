@@ -1,7 +1,6 @@
 """What each task's loss counts."""
 
 from taskmix.weighting._aligned_mtl import AlignedMTL
-from taskmix.weighting._balanced import Balanced
 from taskmix.weighting._balancer import Balancer
 from taskmix.weighting._bandit_mtl import BanditMTL, BanditMTLState
 from taskmix.weighting._cagrad import CAGrad
@@ -21,12 +20,12 @@ from taskmix.weighting._gradvac import GradVac
 from taskmix.weighting._group_dro import GroupDRO
 from taskmix.weighting._imtl_g import IMTLG
 from taskmix.weighting._imtl_l import IMTLL
-from taskmix.weighting._mgda import MGDA
-from taskmix.weighting._mgda_ub import MGDAUB
+from taskmix.weighting._mgda import MGDA, MGDAUB
 from taskmix.weighting._nash_mtl import NashMTL
 from taskmix.weighting._pcgrad import PCGrad
 from taskmix.weighting._random_weights import RandomWeights
 from taskmix.weighting._smooth_tchebycheff import SmoothTchebycheff
+from taskmix.weighting._step import Balanced
 from taskmix.weighting._tchebycheff import Tchebycheff
 from taskmix.weighting._uncertainty import Uncertainty
 from taskmix.weighting._upgrad import UPGrad

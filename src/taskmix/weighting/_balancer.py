@@ -24,14 +24,11 @@ from torch import Tensor, nn
 
 from taskmix.errors import InputError, OptionError, RecordError
 from taskmix.numerics import state_from_tree, state_to_tree
-from taskmix.weighting._balanced import Balanced
-from taskmix.weighting._factors import Factors
+from taskmix.weighting._found import Factors, weigh_parts
 from taskmix.weighting._passes import GradientPass
 from taskmix.weighting._preference import Preference
-from taskmix.weighting._saved import tree_from_bytes, tree_to_bytes
-from taskmix.weighting._states import chosen_state, grown_state
-from taskmix.weighting._step import Losses, Step, read_step, read_values
-from taskmix.weighting._weigh_parts import weigh_parts
+from taskmix.weighting._states import chosen_state, grown_state, tree_from_bytes, tree_to_bytes
+from taskmix.weighting._step import Balanced, Losses, Step, WorkerGroup, read_step, read_values
 from taskmix.weighting._weighting import (
     AnyGradientWeighting,
     AnyLossWeighting,
@@ -42,7 +39,6 @@ from taskmix.weighting._weighting import (
     Needs,
     check_method,
 )
-from taskmix.weighting._workers import WorkerGroup
 
 
 class Balancer(nn.Module):

@@ -3,21 +3,27 @@
 Alone, a process has walked each task's graph once for everything, and the step is put together from what
 it found. Among several workers what was found only serves to weigh: the weighted sum is then walked once
 more, so that `DistributedDataParallel` or `fully_shard` see the backward pass they wait for.
+
+Gradients are put into `.grad` as `backward` puts them: added, and told to who waits for them.
+
+`register_post_accumulate_grad_hook` is how optimisers are fused into the backward pass. Such a hook is
+called once a step for each parameter, when all of its gradient is there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
-from taskmix.weighting._factors import Factors
+from taskmix.errors import InputError
 from taskmix.weighting._gradients import TaskGradients, Walked
 from taskmix.weighting._sharded import local
 from taskmix.weighting._step import Step
-from taskmix.weighting._writing import add_gradient, refuse_hooks
+from taskmix.weighting._weighting import AnyGradientWeighting
 
 
 @dataclass(frozen=True)
@@ -144,3 +150,111 @@ class Found:
 
 def _copy(gradient: Tensor | None) -> Tensor | None:
     return None if gradient is None else gradient.clone()
+
+
+@dataclass(frozen=True)
+class Factors:
+    """What multiplies the gradients but not the losses."""
+
+    scaler: torch.amp.GradScaler | None = None
+    scale: float = 1.0
+    retain_graph: bool = False
+
+    def walk(self, losses: Sequence[Tensor], weights: Tensor) -> None:
+        """Steps back through all losses at once, each with its weight: no sum has to be built."""
+        if self.scale != 1:
+            weights = weights * self.scale
+        if self.scaler is not None:
+            weights = self.scaler.scale(weights)
+        starts = weights.unbind()
+        if any(loss.dtype is not weights.dtype for loss in losses):
+            starts = tuple(w.to(loss.dtype) for w, loss in zip(starts, losses, strict=True))
+        # What `torch.autograd.backward` does, without its checks of each pair of tensors, which
+        # take longer than all the rest of a weighting.
+        torch.autograd.Variable._execution_engine.run_backward(
+            tuple(losses),
+            starts,
+            self.retain_graph,
+            False,
+            (),
+            allow_unreachable=True,
+            accumulate_grad=True,
+        )
+
+    def start(self, losses: Sequence[Tensor]) -> tuple[list[Tensor | None], float]:
+        """What each loss's own gradient is taken to be, and that number."""
+        if self.scaler is None:
+            return [None] * len(losses), 1.0
+        factor = self.scaler.scale(torch.ones((), device=losses[0].device))
+        return [factor.to(loss.dtype) for loss in losses], float(factor)
+
+
+def add_gradient(tensor: Tensor, gradient: Tensor) -> None:
+    """Adds all of a step's gradient to `.grad`, and calls the hooks that wait for it."""
+    if tensor.grad is None:
+        tensor.grad = gradient.detach()
+    else:
+        tensor.grad.add_(gradient)
+    hooks = tensor._post_accumulate_grad_hooks
+    if hooks:
+        with torch.no_grad():
+            for hook in list(hooks.values()):
+                hook(tensor)
+
+
+def refuse_hooks(tensors: Iterable[Tensor], why: str) -> None:
+    """Raises where an optimiser fused into `backward` would be told of a gradient that is not final."""
+    if any(tensor._post_accumulate_grad_hooks for tensor in tensors):
+        raise InputError(
+            "A parameter with a hook for its whole gradient (`register_post_accumulate_grad_hook`) "
+            f"should get that in one walk. Found {why}, which takes several. Step the optimiser after "
+            "`balancer.backward`, or take a weighting that needs losses alone, such as BanditMTL."
+        )
+
+
+@dataclass(frozen=True)
+class PartWeights:
+    """Weights [task] of a step, float64 on the CPU; 0 for a task without a loss."""
+
+    weights: Tensor  # of heads, and what is reported: those of the part that the most tasks share
+    by_part: list[Tensor]  # those of each part of `Found`
+    combination: Tensor | None  # the step of the shared part, where the method gives one
+    state: Any  # after the step
+
+
+def weigh_parts(
+    method: AnyGradientWeighting,
+    state: Any,
+    found: Found,
+    *,
+    normalize: Literal["tasks", "one"] | None,
+) -> PartWeights:
+    """Asks the method part by part; its state goes from one to the next."""
+    step = found.step
+    weights = torch.zeros(len(step.names), dtype=torch.float64)
+    weights[step.tasks] = 1.0  # of a task that shares nothing with another
+    sound = found.finite and bool(torch.isfinite(step.seen[step.tasks]).all())
+    waiting = set(step.tasks)
+    by_part: list[Tensor] = []
+    combination = None
+    for part in found.parts:
+        tasks = part.tasks
+        if sound:
+            places = None if len(tasks) == len(step.names) else torch.tensor(tasks)
+            balance = method.balance(state, step.seen[tasks], part.measured, places)
+            state, raw, combination = balance.state, balance.weights, balance.combination
+        else:  # nothing is learned, and nothing hidden: every gradient of this step is NaN
+            raw = torch.full((len(tasks),), torch.nan, dtype=torch.float64)
+        size = float(raw.abs().sum())
+        target = {"tasks": len(tasks), "one": 1, None: size}[normalize]
+        unit = target / size if size != 0 else 1.0
+        own = torch.zeros_like(weights)
+        own[tasks] = raw * unit
+        by_part.append(own)
+        combination = None if combination is None else combination * unit
+        first = sorted(waiting & set(tasks))
+        weights[first] = own[first]
+        waiting -= set(tasks)
+    if not sound:
+        weights[step.tasks] = torch.nan
+    return PartWeights(weights, by_part, combination, state)

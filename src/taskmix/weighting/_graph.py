@@ -182,11 +182,6 @@ def _common_entries(
     return [] if first.touches_shared else list(tasks[1].entries)
 
 
-def require_gradients(losses: Sequence[Tensor]) -> bool:
-    """Whether every loss can be differentiated."""
-    return all(loss.requires_grad for loss in losses)
-
-
 def zeros_at(edge: GradientEdge) -> Tensor:
     """Zeros like what flows through an edge."""
     metadata: Any = edge.node._input_metadata[edge.output_nr]

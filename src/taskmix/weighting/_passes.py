@@ -1,33 +1,38 @@
-"""The backward passes of a step in which each task's own gradient is wanted."""
+"""The backward passes of a step in which each task's own gradient is wanted.
+
+Tasks are compared among those that train the same of the shared parameters. Of tasks A and B with one
+encoder and C and D with another, A's gradient of the second encoder is not a short one: there is none.
+As a row of zeros it would still be compared (MGDA would find that nothing descends all losses, and every
+task's weight would depend on tasks it shares nothing with). So the shared parameters fall into parts by
+the tasks whose losses reach them, and a method is asked once for each part that two tasks or more train,
+among these tasks alone.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
 
 from taskmix.errors import InputError, OptionError
-from taskmix.weighting._factors import Factors
-from taskmix.weighting._found import ComparedTasks, Found
+from taskmix.weighting._found import ComparedTasks, Factors, Found, refuse_hooks
 from taskmix.weighting._gradients import (
     TaskGradients,
     representation_gradients,
     task_gradients,
 )
 from taskmix.weighting._graph import Survey, TaskGraph, survey
-from taskmix.weighting._groups import shared_parts
 from taskmix.weighting._sharded import (
     is_sharded,
     products_of_shards,
     refuse_flattened,
     sharded_gradients,
 )
-from taskmix.weighting._step import Step
+from taskmix.weighting._step import Step, WorkerGroup
 from taskmix.weighting._weighting import Needs
-from taskmix.weighting._workers import WorkerGroup
-from taskmix.weighting._writing import refuse_hooks
 
 Shared = nn.Module | Iterable[Tensor]
 
@@ -273,3 +278,27 @@ def _last_layer(shared: Shared | None) -> list[Tensor]:
     tensors = [] if shared is None else _trained(shared)
     matrices = [place for place, tensor in enumerate(tensors) if tensor.dim() > 1]
     return tensors[matrices[-1] :] if matrices else tensors[-1:]
+
+
+@dataclass(frozen=True)
+class SharedPart:
+    """Parameters that the same tasks train."""
+
+    tasks: list[int]  # places among all tasks, ascending
+    tensors: list[int]  # places among the shared tensors
+
+
+def shared_parts(
+    reached: Sequence[Sequence[bool]],  # [tensor][task], whether the task's loss reaches the tensor
+    sizes: Sequence[int],  # [tensor], its numbers
+) -> list[SharedPart]:
+    """The parts that two tasks or more train; those of the most tasks, then the largest, first."""
+    places: dict[tuple[int, ...], list[int]] = {}
+    for tensor, row in enumerate(reached):
+        tasks = tuple(task for task, there in enumerate(row) if there)
+        if len(tasks) > 1:
+            places.setdefault(tasks, []).append(tensor)
+    parts = [SharedPart(list(tasks), tensors) for tasks, tensors in places.items()]
+    return sorted(
+        parts, key=lambda part: (-len(part.tasks), -sum(sizes[n] for n in part.tensors), part.tasks)
+    )

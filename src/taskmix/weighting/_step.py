@@ -1,4 +1,8 @@
-"""What the user hands over in a step, put in order: which tasks have a loss, and its value."""
+"""What the user hands over in a step, put in order: which tasks have a loss, and its value.
+
+Of several workers with one set of weights, what each measures is averaged before anything is weighed.
+`Balanced` is what a balancer tells of a step.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +11,10 @@ from dataclasses import dataclass
 from typing import cast
 
 import torch
+import torch.distributed as distributed
 from torch import Tensor
 
 from taskmix.errors import InputError, ShapeError
-from taskmix.weighting._workers import WorkerGroup
 
 Losses = Mapping[str, Tensor | None] | Sequence[Tensor | None]
 
@@ -137,3 +141,79 @@ def _refuse(name: str, loss: Tensor) -> None:
         f"The loss of task `{name}` should depend on parameters that are trained. Found one that "
         "has no gradient. Compute it with gradients enabled, or give None."
     )
+
+
+class WorkerGroup:
+    """All workers of a process group, or this process alone."""
+
+    def __init__(self, group: distributed.ProcessGroup | None = None) -> None:
+        self._group = group
+
+    @property
+    def several(self) -> bool:
+        if not (distributed.is_available() and distributed.is_initialized()):
+            return False
+        return distributed.get_world_size(self._group) > 1
+
+    def mean(self, values: Tensor) -> Tensor:
+        """The mean over all workers."""
+        values = values.clone()
+        distributed.all_reduce(values, group=self._group)
+        return values / distributed.get_world_size(self._group)
+
+    def mean_of_present(self, values: Tensor, present: Tensor) -> tuple[Tensor, list[float]]:
+        """The mean [task] over the workers that have a loss of the task, and what share of them has."""
+        both = torch.stack([torch.where(present, values, 0.0), present.to(values)])
+        distributed.all_reduce(both, group=self._group)
+        count = distributed.get_world_size(self._group)
+        return both[0] / both[1].clamp(min=1), (both[1] / count).tolist()
+
+    def any(self, flags: Tensor, device: torch.device) -> Tensor:
+        """Whether each flag is set in any worker; sent by a device that the group can reach."""
+        counts = flags.to(device, torch.float32)
+        distributed.all_reduce(counts, group=self._group)
+        return (counts > 0).to(flags.device)
+
+    def union(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        """The names that any worker has, those of the first worker first."""
+        found: list[tuple[str, ...]] = [()] * distributed.get_world_size(self._group)
+        distributed.all_gather_object(found, names, group=self._group)
+        return tuple(dict.fromkeys(name for each in found for name in each))
+
+    def mean_products(self, gramian: Tensor, device: torch.device) -> Tensor:
+        """The mean of the workers' inner products, summed on a device that the group can reach."""
+        # In float64: one worker's products may have needed it, and all must send the same type.
+        return self.mean(gramian.double().to(device)).to(gramian.device)
+
+
+@dataclass(frozen=True)
+class Balanced:
+    """What a step was made of.
+
+    >>> parameter = torch.ones(2, requires_grad=True)
+    >>> info = Balancer(Equal()).backward({"a": parameter[0] * 1, "b": parameter[1] * 3})
+    >>> info.names, info.losses.tolist(), info.weights.tolist()
+    (('a', 'b'), [1.0, 3.0], [1.0, 1.0])
+    >>> info.task_variance.item()  # of 1 and 3
+    1.0
+    """
+
+    names: tuple[str, ...]
+    losses: Tensor  # [task], detached, the mean over workers; NaN where a task had none
+    weights: Tensor  # [task]; 0 where a task had none
+    present: Tensor | None = None  # [task], whether it had one; None where all had
+    gramian: Tensor | None = None  # [task, task], of the tasks that had one, where it was computed
+
+    @property
+    def task_variance(self) -> Tensor:
+        """The variance between the tasks' losses (BanditMTL, Eq. 3)."""
+        losses = self.losses if self.present is None else self.losses[self.present]
+        return losses.var(correction=0)
+
+    @property
+    def cosines(self) -> Tensor | None:
+        """Cosines between the tasks' gradients; below 0 two tasks are in conflict."""
+        if self.gramian is None:
+            return None
+        norms = self.gramian.diagonal().sqrt()
+        return self.gramian / norms[:, None] / norms[None, :]

@@ -56,11 +56,6 @@ class Needs(Flag):
         gradient is needed, a batch is walked back once for every task that reads it; gradients of the
         last layer or of the representation need no walk of the encoder. What a method computes
         besides is small next to these.
-
-        >>> Equal.needs.passes(batches=1, tasks=3), FairGrad.needs.passes(batches=1, tasks=3)
-        (3, 7)
-        >>> FairGrad.needs.passes(batches=3, tasks=3), FAMO.needs.passes(batches=3, tasks=3)
-        (9, 12)
         """
         within = Needs.LAST_LAYER | Needs.REPRESENTATION
         back = tasks if self.gradients_of_tasks and not self & within else batches

@@ -7,7 +7,8 @@ import pytest
 from numpy.typing import NDArray
 
 from taskmix.adviser import _estimate
-from taskmix.adviser._estimate import Estimate, Measured, estimate_ways, pooled_noise
+from taskmix.adviser._estimate import Estimate, Measured, estimate_ways
+from taskmix.adviser._race import race_of, run_race
 from taskmix.errors import InputError
 
 Array = NDArray[np.float64]
@@ -174,14 +175,6 @@ def test_an_estimate_of_no_scores_is_refused(values: dict[str, list[list[float]]
         estimate_ways([Measured(name="top", values=values)])
 
 
-@pytest.mark.parametrize(("ways", "seeds"), [(2, 2), (5, 3), (3, 6)])
-def test_noise_of_a_full_table_is_that_of_the_textbook(ways: int, seeds: int) -> None:
-    table = np.random.default_rng(ways).normal(size=(ways, seeds))
-    rest = table - table.mean(1, keepdims=True) - table.mean(0, keepdims=True) + table.mean()
-    degrees = (ways - 1) * (seeds - 1)
-    assert pooled_noise(table) == pytest.approx((np.sqrt((rest**2).sum() / degrees), degrees))
-
-
 # What is done to it afterwards.
 
 
@@ -190,13 +183,6 @@ def test_ways_move_by_their_gains_and_draw_together() -> None:
     estimate = Estimate(("a", "b"), draws, noise=0.1, agreement={})
     moved = estimate.moved(np.array([1.0, 0.0]), 0.0, contraction=0.5)
     assert moved.draws == pytest.approx(np.array([[2.5, 2.5], [3.0, 2.0]]))
-
-
-def test_each_way_moves_with_an_error_of_its_own() -> None:
-    estimate = Estimate(("a", "b"), np.zeros((20_000, 2)), noise=0.1, agreement={})
-    moved = estimate.moved(np.zeros(2), 0.3).draws
-    assert moved.std(axis=0) == pytest.approx([0.3, 0.3], rel=0.03)
-    assert np.corrcoef(moved.T)[0, 1] == pytest.approx(0.0, abs=0.03)
 
 
 def test_longer_runs_move_an_estimate_as_the_normal_law_has_it() -> None:
@@ -271,3 +257,97 @@ def test_what_one_way_shows_of_a_shared_error_others_learn() -> None:
     means = dict(zip(after.ways, after.means, strict=True))
     assert means["a"] - means["c"] == pytest.approx(-0.5, abs=0.05)
     assert means["b"] - means["c"] == pytest.approx(-0.5, abs=0.05), "it has not been run again"
+
+
+# The race that is run with it.
+
+
+def made_up_estimate(**draws: list[float]) -> Estimate:
+    """Draws that are given, so that chances can be counted."""
+    return Estimate(tuple(draws), np.array(list(draws.values())).T, noise=0.1, agreement={})
+
+
+def test_a_race_counted_by_hand() -> None:
+    # Of ten draws b is the best in seven, a in three; c never is, but equals b in one of them.
+    estimate = made_up_estimate(
+        a=[2.0] * 3 + [0.0] * 7, b=[1.0] * 10, c=[0.5] * 9 + [1.0], d=[-1.0] * 10
+    )
+    race = race_of(estimate, {"a": [0.6], "b": [0.9, 1.1], "c": [0.5], "d": [-1.0]}, level=0.9)
+    assert [each.name for each in race.standings] == ["b", "a", "c", "d"]
+    assert [each.chance for each in race.standings] == pytest.approx([0.7, 0.3, 0.0, 0.0])
+    assert race.leader.mean == pytest.approx(1.0), "as measured, not as estimated"
+    assert race.standing("c").behind.mean == pytest.approx(0.45)
+    assert race.open == ("b", "a", "c"), "c beats the leader in a tenth, d in none"
+    assert not race.is_settled
+
+
+def test_ways_that_hold_the_best_one_with_the_level_stay_open() -> None:
+    # Each rival beats the leader in one of 25 draws: too few alone, and together more than a tenth.
+    draws = {f"rival {place}": np.eye(25)[place].tolist() for place in range(3)}
+    estimate = made_up_estimate(leader=[0.5] * 25, **draws)
+    scores = {way: [0.5] for way in estimate.ways}
+    assert race_of(estimate, scores, level=0.9).open == ("leader", "rival 0")  # 22/25, then 23/25
+    assert race_of(estimate, scores, level=0.85).is_settled
+
+
+def test_a_way_that_only_a_cheaper_model_has_run_cannot_lead_and_may_be_the_best() -> None:
+    race = race_of(made_up_estimate(known=[0.0] * 4, hoped=[1.0] * 4), {"known": [0.0]})
+    assert race.leader.name == "known"
+    assert race.open == ("known", "hoped")
+    assert race.standing("hoped").seeds == 0
+    assert np.isnan(race.standing("hoped").mean)
+
+
+def test_what_a_seed_does_to_all_cancels() -> None:
+    luck = np.array([0.0, 100.0, -50.0, 7.0])
+    small = np.array([0.01, -0.01, 0.0, 0.01])
+    race = run_race({"a": luck + small, "b": luck + 1.0, "c": luck + 0.999 - small})
+    assert set(race.open) == {"b", "c"}
+    assert race.noise < 0.1
+
+
+def test_clear_differences_settle_a_race() -> None:
+    race = run_race({"a": [0.90, 0.91, 0.90], "b": [0.80, 0.80, 0.81], "c": [0.70, 0.71, 0.70]})
+    assert race.open == ("a",)
+    assert race.is_settled
+    assert race.leader.chance > 0.95
+    assert race.standing("b").behind.mean == pytest.approx(0.1, abs=0.01)
+
+
+def test_one_that_leads_of_many_by_noise_is_drawn_back_to_them() -> None:
+    scores = np.random.default_rng(1).normal(size=(8, 2))
+    race = run_race({str(way): row.tolist() for way, row in enumerate(scores)})
+    measured = np.sort(scores.mean(axis=1))[::-1]
+    ahead = np.mean([each.behind.mean for each in race.standings[1:]])
+    assert ahead < 0.8 * np.mean(measured[0] - measured[1:])
+
+
+@pytest.mark.parametrize("shift", [-100.0, 0.5])
+def test_shifting_all_scores_changes_nothing_but_the_means(shift: float) -> None:
+    table = np.random.default_rng(2).normal(size=(4, 3))
+    before, after = (
+        run_race(dict(zip("abcd", (table + by).tolist(), strict=True))) for by in (0.0, shift)
+    )
+    assert [each.name for each in before.standings] == [each.name for each in after.standings]
+    assert before.open == after.open
+    for one, other in zip(before.standings, after.standings, strict=True):
+        assert other.mean == pytest.approx(one.mean + shift)
+        assert other.behind.mean == pytest.approx(one.behind.mean, abs=1e-6)
+        assert other.chance == pytest.approx(one.chance)
+
+
+@pytest.mark.usefixtures("few_draws")
+def test_the_best_of_equals_is_rarely_dropped() -> None:
+    """All ways are alike, so the first is as good as any: it stays in nine times of ten at least."""
+    generator = np.random.default_rng(0)
+    kept = [
+        "0" in run_race({str(way): generator.normal(size=3).tolist() for way in range(5)}).open
+        for _ in range(30)
+    ]
+    assert np.mean(kept) >= 0.85
+
+
+@pytest.mark.parametrize("scores", [{}, {"a": []}, {"a": [float("nan")], "b": [1.0]}])
+def test_scores_that_are_none_are_refused(scores: dict[str, list[float]]) -> None:
+    with pytest.raises(InputError):
+        run_race(scores)

@@ -1,14 +1,49 @@
+"""What rows and seeds let one say of scores: intervals, guesses, and whether anything was learned."""
+
 from __future__ import annotations
 
+import json
 import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
+from numpy.typing import NDArray
 
+from taskmix.adviser import baselines
 from taskmix.adviser._expect import expect_score, sampling_error
+from taskmix.adviser._guess import guessed_score, positives_of, rows_of_metric
+from taskmix.adviser._learned import Learned, bar_of_guesses, judge_learned
+from taskmix.adviser._rows import row_noise
+from taskmix.adviser._scores import Entry
+from taskmix.engine import DigitsSource, Run
 from taskmix.errors import InputError
+from taskmix.models import Perceptron
 from taskmix.numerics import Interval, student_quantile
-from taskmix.tasks import evaluate_outputs
+from taskmix.tasks import MISSING, Split, Task, TaskSet, evaluate_outputs
+
+TASKS = ("parity", "half")
+TEMPLATE = Run(
+    label="t", source=DigitsSource(), architecture=Perceptron(), steps=800, seed=0, tasks=TASKS
+)
+WAYS = {each.name: each for each in baselines(TEMPLATE.load(), TASKS)}
+
+
+def entry_of(way: str, seed: int, value: float) -> Entry:
+    """Both tasks have the same score."""
+    plan = WAYS[way]
+    return Entry(
+        candidate=plan,
+        seed=seed,
+        runs=tuple(plan.runs(TEMPLATE, seeds=[seed], evaluations=8)),
+        dev=dict.fromkeys(TASKS, value),
+        test={},
+        batches=800.0,
+    )
 
 
 def test_an_expectation_worked_out_by_hand() -> None:
@@ -144,3 +179,284 @@ def test_errors_of_rankings_rest_on_the_positives(
     else:
         assert found == pytest.approx(expected, rel=tolerance)
         assert sampling_error(metric, mean, 1000) < 0.5 * found, "500 positives would do better"
+
+
+# Guesses.
+
+
+MARKS = np.array([[1, 0], [1, 0], [1, 1], [0, 0]], dtype=np.int8)  # a: 3 of 4 rows; b: 1 of 4
+
+
+def classes(name: str, rows: int, share: float = 0.5, metric: str = "accuracy") -> Task:
+    """Two classes, so many of the second."""
+    targets = (np.arange(rows) < share * rows).astype(np.int64)
+    split = Split(pa.table({"x": np.arange(float(rows))}), targets)
+    return Task(
+        name=name,
+        kind="classification",
+        inputs="table",
+        labels=("no", "yes"),
+        metric=metric,
+        source=name,
+        splits={"train": split, "dev": split},
+    )
+
+
+@pytest.mark.parametrize(
+    ("metric", "guess"),
+    [("auc", 0.5), ("average_precision", 0.06), ("accuracy", 0.94), ("macro_f1", 0.5)],
+)
+def test_the_guess_is_that_of_the_metric(metric: str, guess: float) -> None:
+    assert guessed_score(classes("parity", 1000, 0.06, metric)) == pytest.approx(guess)
+
+
+def marked(marks: NDArray[np.int8] = MARKS, metric: str = "micro_f1") -> Task:
+    splits = {
+        split: Split(pa.table({"text": [f"{split} {row}" for row in range(len(marks))]}), marks)
+        for split in ("train", "dev")
+    }
+    return Task(
+        name="t",
+        kind="multilabel",
+        inputs="text",
+        labels=("a", "b"),
+        metric=metric,
+        source="t",
+        splits=splits,
+    )
+
+
+@pytest.mark.parametrize(
+    ("metric", "expected"),
+    [
+        ("micro_f1", 2 * 3 / (4 + 4)),  # `a` for every row: 3 right, 4 said, 4 true
+        ("macro_f1", (2 * 3 / 7 + 2 * 1 / 5) / 2),  # both for every row
+        ("accuracy", 2 / 4),  # `a` alone, the commonest set
+        ("average_precision", (3 / 4 + 1 / 4) / 2),
+        ("auc", 0.5),
+    ],
+)
+def test_the_guess_is_the_best_set_of_labels_for_every_row(metric: str, expected: float) -> None:
+    assert guessed_score(marked(metric=metric)) == pytest.approx(expected)
+
+
+def test_the_guess_of_log_loss_is_that_of_the_shares() -> None:
+    found = guessed_score(marked(metric="log_loss"))
+    shares = np.array([3.5 / 5, 1.5 / 5])
+    entropy = -(MARKS * np.log(shares) + (1 - MARKS) * np.log(1 - shares)).mean()
+    assert found == pytest.approx(entropy)
+
+
+def test_rows_and_positives_are_those_that_are_known() -> None:
+    marks = MARKS.copy()
+    marks[3] = MISSING
+    some = marked(marks, "average_precision")
+    assert rows_of_metric(some) == 3
+    assert positives_of(some) == int(2 / (1 / 3 + 1 / 1))
+    assert math.isnan(guessed_score(marked(np.ones_like(MARKS), "auc")))
+
+
+ASK = Task(
+    name="ask",
+    kind="generation",
+    inputs="prompt",
+    labels=(),
+    metric="exact_match",
+    source="ask",
+    splits={
+        "train": Split(
+            pa.table({"prompt": ["a", "b", "c"], "answer": ["red", "red", "blue"]}), np.empty(0)
+        ),
+        "dev": Split(
+            pa.table({"prompt": ["d", "e", "f", "g"], "answer": ["red", "blue", "red hat", "x"]}),
+            np.empty(0),
+        ),
+    },
+)
+
+
+def test_the_commonest_answer_is_the_guess() -> None:
+    assert guessed_score(ASK) == 0.25
+    # Of `red hat` one word of two is right: F1 2/3.
+    assert guessed_score(replace(ASK, metric="word_f1")) == pytest.approx((1 + 2 / 3) / 4)
+    assert math.isnan(guessed_score(replace(ASK, metric="token_accuracy")))
+
+
+def test_a_text_is_guessed_by_how_often_each_byte_came() -> None:
+    tables = {"train": ["aab"], "dev": ["ab"]}
+    splits = {name: Split(pa.table({"text": rows}), np.empty(0)) for name, rows in tables.items()}
+    books = Task(
+        name="books",
+        kind="language",
+        inputs="passage",
+        labels=(),
+        metric="bits_per_byte",
+        source="books",
+        splits=splits,
+    )
+    # Half a byte more of each of 256: 2.5 and 1.5 of 131.
+    bits = -(math.log2(2.5 / 131) + math.log2(1.5 / 131)) / 2
+    assert guessed_score(books) == pytest.approx(bits)
+
+
+# Whether anything was learned.
+
+
+def judged(task: Task, scores: dict[str, Sequence[float]]) -> Learned:
+    entries = {
+        way: [entry_of(way, seed, value) for seed, value in enumerate(some)]
+        for way, some in scores.items()
+    }
+    (found,) = judge_learned(entries, TaskSet((task,)), [task.name])
+    return found
+
+
+@pytest.mark.parametrize("correlation", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("seeds", [1, 2, 5])
+def test_shuffled_tasks_pass_as_learned_in_less_than_one_case_of_twenty(
+    seeds: int, correlation: float
+) -> None:
+    """Guesses on 200 rows that seeds and evaluations share in part; the best evaluation counts."""
+    generator = np.random.default_rng([seeds, int(4 * correlation)])
+    task, passed = classes("parity", 200), 0
+    for _ in range(400):
+        scores = {}
+        for way in WAYS:
+            evaluations = 8 if way == "single" else 1
+            common = generator.normal()
+            own = generator.normal(size=(seeds, evaluations))
+            drawn = np.sqrt(correlation) * common + np.sqrt(1 - correlation) * own
+            scores[way] = (0.5 + 0.5 / np.sqrt(200) * drawn.max(axis=1)).tolist()
+        passed += judged(task, scores).answer == "yes"
+    assert passed <= 0.05 * 400 + 2 * np.sqrt(0.05 * 0.95 * 400)
+
+
+def test_what_is_three_tenths_of_the_way_to_perfect_is_seen_in_four_of_five_cases() -> None:
+    generator = np.random.default_rng(0)
+    task = classes("parity", 145)
+    seen = 0
+    for _ in range(400):
+        right = generator.binomial(145, 0.65) / 145
+        seen += judged(task, {key: [right] for key in WAYS}).answer == "yes"
+    assert judged(task, {key: [0.5] for key in WAYS}).answer == "no"
+    assert seen >= 0.78 * 400
+
+
+def test_more_ways_and_evaluations_raise_the_bar() -> None:
+    # One way, one seed, one evaluation: the normal quantile of 95 %.
+    assert bar_of_guesses(((1, 1),)) == pytest.approx(1.645, abs=0.08)
+    # Independent ones: the n-th root of 0.95, here of ten.
+    assert bar_of_guesses(((1, 1),) * 10) == pytest.approx(2.57, abs=0.12)
+    assert bar_of_guesses(((1, 8),)) > bar_of_guesses(((1, 1),)) + 0.5
+
+
+def test_the_mean_over_seeds_is_judged_and_not_the_luckiest_run() -> None:
+    task = classes("parity", 200)
+    lucky = judged(task, {"uniform": [0.62, 0.5, 0.5, 0.5]})
+    steady = judged(task, {"uniform": [0.62, 0.62, 0.62, 0.62]})
+    assert (lucky.answer, steady.answer) == ("no", "yes")
+
+
+def test_a_score_that_is_not_defined_does_not_silence_the_others() -> None:
+    task = classes("parity", 2000)
+    assert judged(task, {"uniform": [float("nan"), 0.9], "size": [0.5]}).best == 0.9
+    one_class = judged(classes("parity", 50, share=0.0, metric="auc"), {"uniform": [float("nan")]})
+    assert one_class.answer == "cannot tell"
+    assert one_class.rows_needed is None
+
+
+def test_auc_of_few_positives_cannot_tell_what_accuracy_of_as_many_rows_could() -> None:
+    few = judged(classes("parity", 300, 0.06, "auc"), {key: [0.55, 0.55] for key in WAYS})
+    assert few.answer == "cannot tell"
+    many = judged(classes("parity", 3000, 0.06, "auc"), {key: [0.52, 0.5] for key in WAYS})
+    assert many.answer == "no"
+    assert judged(classes("parity", 3000, 0.06, "auc"), {"size": [0.7]}).answer == "yes"
+
+
+# What ways share because their dev rows are a sample.
+
+
+Credits = Mapping[str, list[float]]  # of each task
+
+
+@dataclass(frozen=True)
+class CreditStudy:
+    """Has the credits of each run."""
+
+    known: Mapping[str, Credits]
+
+    def run(self, specification: Mapping[str, Any]) -> Any:
+        found = self.known.get(json.dumps(specification), {})
+        kept = {name: np.array(some) for name, some in found.items()}
+        return SimpleNamespace(credits=lambda: kept)
+
+
+def entries_and_study(**ways: list[Credits]) -> tuple[dict[str, list[Entry]], Any]:
+    """Of each way the credits of its runs, a seed each."""
+    known, entries = {}, {}
+    for way, seeds in ways.items():
+        some = [entry_of(way, seed, 0.5) for seed in range(len(seeds))]
+        for entry, found in zip(some, seeds, strict=True):
+            known[json.dumps(entry.runs[0].specification())] = found
+        entries[way] = some
+    return entries, CreditStudy(known)
+
+
+def tasks_of(inputs: Mapping[str, object], metric: str = "accuracy") -> Any:
+    """Tasks with these inputs; two that have one object share their rows."""
+    return {
+        name: SimpleNamespace(
+            metric=metric,
+            splits={
+                "dev": SimpleNamespace(inputs=found),
+                "train": SimpleNamespace(targets=np.array([0.0, 4.0])),
+            },
+        )
+        for name, found in inputs.items()
+    }
+
+
+SHARED = tasks_of(dict.fromkeys(TASKS, "the same"))
+APART = tasks_of({"parity": [1], "half": [2]})
+FIRST: Credits = {"parity": [0.0, 1.0, 1.0, 0.0], "half": [0.0, 1.0, 1.0, 1.0]}
+SECOND: Credits = {"parity": [1.0, 1.0, 0.0, 0.0], "half": [0.0, 0.0, 1.0, 1.0]}
+
+
+def matrix_of(rows: dict[str, Any] | None) -> Any:
+    assert rows is not None
+    return np.array([rows[way] for way in ("uniform", "size")])
+
+
+def test_tasks_with_rows_of_their_own_add_up() -> None:
+    entries, study = entries_and_study(uniform=[FIRST], size=[SECOND])
+    # Halves of the credits: parity of uniform has variance 1/12 and half 1/16, over four rows each.
+    found = matrix_of(row_noise(entries, APART, TASKS, study))
+    assert found[0, 0] == pytest.approx((1 / 12 + 1 / 16) / 4)
+    assert found[1, 1] == pytest.approx((1 / 12 + 1 / 12) / 4)
+    parity = np.cov(FIRST["parity"], SECOND["parity"])[0, 1]
+    half = np.cov(FIRST["half"], SECOND["half"])[0, 1]
+    assert found[0, 1] == found[1, 0] == pytest.approx((parity + half) / 4 / 4)
+
+
+def test_tasks_that_share_their_rows_are_right_and_wrong_together() -> None:
+    entries, study = entries_and_study(uniform=[FIRST], size=[SECOND])
+    # The means over tasks of uniform are 0, 1, 1, 1/2: variance 11/48. Of size 1/2, 1/2, 1/2, 1/2.
+    found = matrix_of(row_noise(entries, SHARED, TASKS, study))
+    assert found[0, 0] == pytest.approx(11 / 48 / 4)
+    assert found[1, 1] == pytest.approx(0.0)
+    assert found[0, 1] == pytest.approx(0.0)
+
+
+def test_luck_of_seeds_is_averaged_before() -> None:
+    other: Credits = {"parity": [1.0, 0.0, 0.0, 1.0], "half": [1.0, 0.0, 0.0, 0.0]}
+    entries, study = entries_and_study(uniform=[FIRST, other], size=[SECOND, SECOND])
+    found = matrix_of(row_noise(entries, SHARED, TASKS, study))
+    assert found[0, 0] == pytest.approx(0.0), "every row is half right"
+
+
+@pytest.mark.parametrize(
+    "size", [[], [{}], [{"parity": [0.0, 1.0, 1.0, 0.0]}], [SECOND, {"parity": [1.0] * 4}]]
+)
+def test_nothing_is_known_where_a_record_lacks_credits(size: list[Credits]) -> None:
+    entries, study = entries_and_study(uniform=[FIRST], size=size)
+    assert row_noise(entries, APART, TASKS, study) is None

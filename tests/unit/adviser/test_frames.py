@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import inspect
 import pickle
+import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-import typer
 from torch.utils.data import TensorDataset
 
 import taskmix
 from taskmix.adviser import Budget, parse_time
+from taskmix.cli import run_command
 from taskmix.engine import GivenTasks
 from taskmix.errors import OptionError
 from taskmix.tasks import digits_tasks
@@ -24,9 +25,8 @@ OPTIONS: dict[str, Any] = {"task_column": "product", "label": "category"}
 
 # Options of `taskmix advise` that are no keyword of `taskmix.advise`, and why.
 ONLY_TYPED = {
-    "folder": "it is the first argument, `tasks`, which may be a frame too",
     "tasks": "it is `settings`, because the tasks themselves are the first argument",
-    "json_": "what is returned has everything that is printed",
+    "json": "what is returned has everything that is printed",
     "engine": "an `executor` is given",
     "address": "an `executor` is given",
     "store": "an `executor` is given",
@@ -54,11 +54,14 @@ def columns(count: int = 240) -> dict[str, Any]:
     }
 
 
-def test_the_command_and_the_function_have_the_same_names() -> None:
-    from taskmix.cli._app import app
-
-    command: Any = typer.main.get_command(app)
-    typed = {option.name for option in command.commands["advise"].params}
+def test_the_command_and_the_function_have_the_same_names(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["taskmix", "advise", "--help"])
+    with pytest.raises(SystemExit):
+        run_command()
+    options = re.findall(r"^  --([a-z-]+)", capsys.readouterr().out, flags=re.MULTILINE)
+    typed = {option.replace("-", "_") for option in options}
     known = set(inspect.signature(taskmix.advise).parameters) - {"tasks"}
     assert typed - {"tasks"} - known <= set(ONLY_TYPED)
     assert known - typed <= set(ONLY_PYTHON)

@@ -11,7 +11,6 @@ from taskmix.adviser._growth import (
     FLAT_GAIN,
     KEPT_PRIOR,
     MOST_DOUBLINGS,
-    UNLIKE_GAINS,
     UNSURE_TRUST,
     CurveGrowth,
     Points,
@@ -91,17 +90,6 @@ def test_a_gain_worked_out_by_hand() -> None:
     assert half == pytest.approx([0.0075, 0.0125]), "differences by half, their mean as it is"
 
 
-def test_doublings_count_as_what_they_bring() -> None:
-    # With power 1 the doubling after the last one brings half of it, and the next a quarter.
-    found = growth(error=0.1, mean_error=0.2, contraction=0.5)
-    assert found.doublings(50, 100) == pytest.approx(1.0)
-    assert found.doublings(100, 400) == pytest.approx(0.75)
-    own, unlike = 0.1 * np.sqrt(1 / 4 + 1 / 16), UNLIKE_GAINS * 2 * (1 / 100 - 1 / 400)
-    assert found.error_between(100, 400) == pytest.approx(np.hypot(own, unlike))
-    assert found.mean_error_between(100, 400) == pytest.approx(0.2 * 0.75)
-    assert found.contraction_between(100, 400) == pytest.approx(0.5**0.75)
-
-
 @pytest.mark.parametrize(
     ("batches", "flat"),
     # The steepest is 3: a doubling from n brings 3 (1/n - 1/2n) = 1.5/n, a fifth of a point at 750.
@@ -112,13 +100,6 @@ def test_a_curve_is_flat_where_a_doubling_brings_a_fifth_of_a_point(
 ) -> None:
     assert FLAT_GAIN == 0.002
     assert growth(batches=batches).flat_after == pytest.approx(flat)
-
-
-def test_a_curve_that_does_not_rise_is_flat_at_its_end() -> None:
-    found = fit_growth({"a": [points(0.5, 0.5, 0.5, 0.5)]}, noise=0.0)
-    assert found is not None
-    assert found.flat_after == 400
-    assert found.gains(["a"], begin=400, end=10_000) == pytest.approx([0.0])
 
 
 def test_ways_that_drew_together_go_on_to_do_so() -> None:
@@ -165,12 +146,6 @@ def test_two_evaluations_are_a_curve_and_one_is_none() -> None:
     assert found.batches == 200
     assert list(found.slopes) == ["a"]
     assert np.isfinite(found.gains(["a", "b"], begin=200, end=400)).all()
-
-
-def test_seeds_are_read_as_far_as_all_of_them_go() -> None:
-    short = fit_growth({"a": [points(0.5, 0.6, 0.65), points(0.5, 0.6)]}, noise=0.0)
-    assert short is not None
-    assert short.batches == 200
 
 
 @given(

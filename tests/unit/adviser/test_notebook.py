@@ -9,8 +9,6 @@ from typing import Any
 import pytest
 
 import taskmix
-from taskmix.adviser import News
-from taskmix.adviser._showing import news_shower, print_news
 from taskmix.plans import Part, Plan, Shares
 from taskmix.records import Study
 
@@ -31,8 +29,15 @@ class Tags(HTMLParser):
         self.attributes[tag] = dict(attrs)
 
 
-def news(words: str, spent: float = 0.25) -> News:
-    return News(stage="runs", spent=spent, words=words, left=90.0)
+def advise(out: Path, *, quiet: bool = True) -> taskmix.Advised:
+    frame = {
+        "kind": ["a", "b"] * 30,
+        "x": [float(n % 7) for n in range(60)],
+        "label": ["u", "v"] * 30,
+    }
+    return taskmix.advise(
+        frame, task_column="kind", out=out, budget="100-steps", steps=10, quiet=quiet
+    )
 
 
 def test_names_that_are_code_are_shown_and_not_run() -> None:
@@ -57,14 +62,7 @@ def test_a_study_shows_how_many_runs_it_has(tmp_path: Path) -> None:
 
 
 def test_the_page_is_inside_the_notebook_and_cannot_leave_its_frame(tmp_path: Path) -> None:
-    frame = {
-        "kind": ["a", "b"] * 30,
-        "x": [float(n % 7) for n in range(60)],
-        "label": ["u", "v"] * 30,
-    }
-    advised = taskmix.advise(
-        frame, task_column="kind", out=tmp_path / "a", budget="100-steps", steps=10, quiet=True
-    )
+    advised = advise(tmp_path / "a")
     (advised.study.path / "report.html").write_text('<p title="x">the page</p><script>1</script>')
     tags = Tags(advised._repr_html_())
     assert tags.attributes["iframe"]["sandbox"] == "allow-scripts"
@@ -74,14 +72,13 @@ def test_the_page_is_inside_the_notebook_and_cannot_leave_its_frame(tmp_path: Pa
     assert "iframe" not in Tags(advised._repr_html_()).found
 
 
-def test_a_terminal_gets_lines(capsys: pytest.CaptureFixture[str]) -> None:
-    assert news_shower() is print_news
-    print_news(news("Looking at 3 tasks."))
-    assert capsys.readouterr().err == "[ 25% spent] Looking at 3 tasks.\n"
+def test_a_terminal_gets_lines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    advise(tmp_path / "a", quiet=False)
+    assert "[  0% spent] Looking at 2 tasks." in capsys.readouterr().err.splitlines()
 
 
 def test_a_notebook_gets_one_line_that_changes(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pytest.importorskip("IPython", reason="IPython is not installed")
     from IPython.core.interactiveshell import InteractiveShell
@@ -91,15 +88,15 @@ def test_a_notebook_gets_one_line_that_changes(
     monkeypatch.setattr(shell, "kernel", object(), raising=False)  # as in Jupyter
     try:
         with capture_output() as captured:
-            show = news_shower()
-            show(news("First."))
-            show(news(HOSTILE, spent=2.0))
-        first, second = captured.outputs
-        assert first.data["text/plain"] == "[25% spent, 90s left: First.]"
-        assert 'value="0.250"' in first.data["text/html"]
-        assert first.transient["display_id"] == second.transient["display_id"]
-        assert second.update
-        assert Tags(second.data["text/html"]).found == ["div", "progress"]
-        assert capsys.readouterr().err == ""
+            advise(tmp_path / "a", quiet=False)
+        first, *others = captured.outputs
+        assert first.data["text/plain"] == "[0% spent: Looking at 2 tasks.]"
+        assert 'value="0.000"' in first.data["text/html"]
+        assert others
+        for each in others:
+            assert first.transient["display_id"] == each.transient["display_id"]
+            assert each.update
+            assert Tags(each.data["text/html"]).found == ["div", "progress"]
+        assert "spent" not in capsys.readouterr().err
     finally:
         InteractiveShell.clear_instance()

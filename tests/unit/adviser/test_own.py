@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -49,6 +50,36 @@ def test_arrays_get_a_model_of_ours(tmp_path: Path) -> None:
     found = advised.predict(rows, "b")
     assert taskmix.load_model(tmp_path).predict(rows, "b") == found
     assert np.mean(np.array([int(each["label"]) for each in found]) == targets) > 0.5
+
+
+def test_what_only_adds_to_an_answer_never_costs_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any, **__: Any) -> Any:
+        raise OverflowError("too large")
+
+    for place in (
+        "_advise.outlook",
+        "_judging.fit_growth",
+        "_adviser.propose_candidates",
+        "_adviser.fitted_mixture",
+        "_advised.write_report",
+    ):
+        monkeypatch.setattr(f"taskmix.adviser.{place}", fail)
+    advised = taskmix.advise({"a": parts(0), "b": parts(10)}, out=tmp_path, **QUICK)
+    assert advised.lines
+    assert advised.plan() == taskmix.Plan.load(tmp_path / "plan.json")
+    assert taskmix.load_model(tmp_path).tasks
+    kept = json.loads((tmp_path / "advice.json").read_text())
+    assert tuple(kept["notes"]) == advised.document.notes
+    for what in (
+        "The outlook",
+        "What learning curves say of longer training",
+        "What the first runs suggest",
+        "The mixture fitted to all runs",
+        "The page",
+    ):
+        assert sum(note.startswith(f"{what} was left out: ") for note in kept["notes"]) == 1
 
 
 @pytest.mark.parametrize("given", [encoder, encoder()])

@@ -4,8 +4,16 @@ import json
 from pathlib import Path
 
 import pytest
+import torch
+
+from .running import Program
 
 NAMES = ("a", "b", "c", "d", "e")  # of the tasks in `tables`
+
+
+@pytest.fixture
+def cli(capsys: pytest.CaptureFixture[str]) -> Program:
+    return Program(capsys)
 
 
 @pytest.fixture
@@ -35,6 +43,22 @@ def write_texts(root: Path) -> Path:
             ]
             (root / name / f"{split}.jsonl").write_text("\n".join(lines) + "\n")
     return root
+
+
+def save_encoder(folder: Path, pieces: int = 80) -> Path:
+    """A pretrained encoder of one small layer that has learned nothing."""
+    transformers = pytest.importorskip("transformers", reason="the extra `text` is not installed")
+    torch.manual_seed(0)
+    config = transformers.BertConfig(
+        vocab_size=pieces,
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=16,
+        max_position_embeddings=16,
+    )
+    transformers.BertModel(config).save_pretrained(folder)
+    return folder
 
 
 @pytest.fixture

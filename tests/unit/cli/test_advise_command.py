@@ -10,12 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from taskmix.adviser import advising_alone
-from taskmix.engine import load_model
+from taskmix.engine import load_model, working_alone
 from taskmix.plans import Plan
 from taskmix.records import Study
 
-from .running import run_cli
+from .running import Program
 
 SCHEMA = Path(__file__).parents[3] / "docs" / "plan.schema.json"
 QUICK = ("--budget", "1500-steps", "--steps", "25", "--workers", "1")
@@ -28,15 +27,11 @@ def must_be_of_the_documented_form(plan: Path) -> None:
 
 
 def test_advice_is_a_plan_a_page_and_a_few_lines(
-    folder: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    folder: Path, tmp_path: Path, cli: Program
 ) -> None:
     out = tmp_path / "advice"
     words = ("advise", folder, *QUICK, "--out", out)
-    assert run_cli(monkeypatch, *words) == 0
-    shown = capsys.readouterr().out
+    shown = cli.out(*words)
     for part in (
         "Read all 2 tasks: text `text`; 2 classes of `label`; accuracy\n",
         "Looking at 2 tasks",
@@ -58,67 +53,35 @@ def test_advice_is_a_plan_a_page_and_a_few_lines(
         assert {each["label"] for each in answers} <= {"0", "1"}
 
     trained = len(list(Study(out).runs()))
-    assert run_cli(monkeypatch, *words, "--json") == 0
-    again = json.loads(capsys.readouterr().out)
+    again = cli.json(*words, "--json")
     assert again["chosen"] == plan.name
     assert again["readings"][0]["tasks"] == ["fruit", "tool"]
     assert Plan.load(out / "plan.json") == plan
     assert len(list(Study(out).runs())) == trained, "asking twice costs once"
 
     words = ("train", folder, "--plan", out / "plan.json", "--steps", "10", "--out", tmp_path / "s")
-    assert run_cli(monkeypatch, *words, "--json") == 0
+    assert cli(*words, "--json") == 0
     assert len(list(Study(tmp_path / "s").runs())) == len(plan.parts)
-    compared = json.loads(capsys.readouterr().out)["comparison"]
+    compared = json.loads(cli.said().out)["comparison"]
     assert {row["task"] for row in compared["rows"]} == set(plan.targets)
     assert "another training: it was trained for 10 batches" in compared["lines"][1]
 
 
-def test_one_target_among_tables(
-    tables: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_one_target_among_tables(tables: Path, tmp_path: Path, cli: Program) -> None:
     words = ("advise", tables, "--target", "a", *QUICK, "--out", tmp_path / "advice", "--json")
-    assert run_cli(monkeypatch, *words) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = cli.json(*words)
     assert [each["task"] for each in found["expected"]] == ["a"]
     assert {each["name"] for each in found["candidates"]} >= {"single", "uniform"}
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (("--budget", "soon"), "A budget should be a time"),
-        (("--target", "nowhere"), "should be one of the tasks"),
-        (("--budget", "20-steps"), "Give at least 96-steps"),
-    ],
-)
-def test_bad_input_is_one_sentence_and_nothing_is_written(
-    words: tuple[str, ...],
-    said: str,
-    folder: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    out = tmp_path / "advice"
-    assert run_cli(monkeypatch, "advise", folder, *words, "--out", out) == 2
-    assert said in capsys.readouterr().err
-    assert not out.exists()
-
-
 def test_a_second_adviser_on_a_study_says_so_and_trains_nothing(
-    tables: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    tables: Path, tmp_path: Path, cli: Program
 ) -> None:
     out = tmp_path / "advice"
-    with advising_alone(out):
-        found = run_cli(monkeypatch, "advise", tables, "--budget", "900-steps", "--out", out)
+    with working_alone(out, "advise"):
+        found = cli("advise", tables, "--budget", "900-steps", "--out", out)
     assert found == 1
-    assert f"process {os.getpid()}" in capsys.readouterr().err
+    assert f"process {os.getpid()}" in cli.said().err
     assert [path.name for path in out.iterdir()] == [".advise.lock"]
 
 

@@ -11,7 +11,7 @@ import pytest
 from taskmix.extras import PACKAGES
 from taskmix.records import Study
 
-from .running import run_cli
+from .running import Program
 
 QUICK = ("--budget", "100-steps", "--steps", "2", "--workers", "1")
 
@@ -25,14 +25,11 @@ def core_only(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("core_only")
 def test_advice_without_the_report_extra_costs_the_page_and_not_the_answer(
-    folder: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    folder: Path, tmp_path: Path, cli: Program
 ) -> None:
     out = tmp_path / "advice"
-    assert run_cli(monkeypatch, "advise", folder, *QUICK, "--out", out) == 0
-    shown = capsys.readouterr()
+    assert cli("advise", folder, *QUICK, "--out", out) == 0
+    shown = cli.said()
     note = (
         "Note: There will be no report page. It needs the package `vl-convert-python`, which is not "
         "installed. Install it with `pip install 'taskmix[report]'`.\n"
@@ -60,15 +57,10 @@ def test_advice_without_the_report_extra_costs_the_page_and_not_the_answer(
         (("transfer", "TASKS", "--all", "--model", "some/encoder"), "transformers"),
         (("transfer", "TASKS", "--all", "--engine", "ray"), "ray"),
         (("report", "STUDY"), "vl-convert-python"),
-        (("laws", "t.csv", "--explain", "y", "--inputs", "x", "--searcher", "operon"), "pyoperon"),
-        (("laws", "t.csv", "--explain", "y", "--inputs", "x", "--searcher", "gplearn"), "gplearn"),
         (
             ("laws", "t.csv", "--explain", "y", "--inputs", "x", "--plot", "x.svg"),
             "vl-convert-python",
         ),
-        (("reproduce", "bandit", "--quick", "--plot", "x.svg"), "vl-convert-python"),
-        (("reproduce", "glue", "TASKS", "--encoder", "some/encoder"), "transformers"),
-        (("reproduce", "nlp25", "TASKS", "--encoder", "some/encoder"), "transformers"),
     ],
 )
 @pytest.mark.usefixtures("core_only")
@@ -77,35 +69,28 @@ def test_what_was_asked_for_by_name_is_refused_before_anything_is_read(
     package: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    cli: Program,
 ) -> None:
     # The folders are not there: who looked into them first would complain of that.
     monkeypatch.chdir(tmp_path)
-    assert run_cli(monkeypatch, *words) == 2
-    said = capsys.readouterr().err
+    said = cli.refused(*words)
     assert f"needs the package `{package}`, which is not installed" in said
-    assert len(said.splitlines()) == 1
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.usefixtures("core_only")
-def test_training_needs_no_extra(
-    tables: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_training_needs_no_extra(tables: Path, tmp_path: Path, cli: Program) -> None:
     study = tmp_path / "study"
     words = ("--steps", "40", "--batch-size", "4", "--out", study)
-    assert run_cli(monkeypatch, "train", tables, *words) == 0
-    assert run_cli(monkeypatch, "improve", study, "--write-plan", tmp_path / "plan.json") == 0
-    assert capsys.readouterr().err == ""
+    assert cli("train", tables, *words) == 0
+    assert cli("improve", study, "--write-plan", tmp_path / "plan.json") == 0
+    assert cli.said().err == ""
     assert len(Study(study).summaries()) == 1
 
 
 @pytest.mark.usefixtures("core_only")
 def test_sequences_without_extras_have_their_figures_and_no_page(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Program
 ) -> None:
     for task in ("a", "b"):
         (tmp_path / "lines" / task).mkdir(parents=True)
@@ -113,8 +98,8 @@ def test_sequences_without_extras_have_their_figures_and_no_page(
             (tmp_path / "lines" / task / f"{split}.txt").write_text("x y x\ny x y\nx x y\n")
     words = ["sequences", tmp_path / "lines", "--generators", "2", "--iterations", "3"]
     words += ["--no-baselines", "--out", tmp_path / "out"]
-    assert run_cli(monkeypatch, *words) == 0
-    shown = capsys.readouterr()
+    assert cli(*words) == 0
+    shown = cli.said()
     assert "2 tasks, 2 generators" in shown.out
     assert "Wrote" not in shown.out
     slow, page = (line for line in shown.err.splitlines() if line.startswith("Note: The"))
@@ -123,6 +108,6 @@ def test_sequences_without_extras_have_their_figures_and_no_page(
     assert "Note: There will be no report page" in page
 
     monkeypatch.undo()  # installed since: the same command adds the page
-    assert run_cli(monkeypatch, *words) == 0
+    assert cli(*words) == 0
     assert (tmp_path / "out" / "report.html").exists()
-    assert "Wrote" in capsys.readouterr().out
+    assert "Wrote" in cli.said().out

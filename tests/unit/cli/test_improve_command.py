@@ -10,7 +10,7 @@ import pytest
 from taskmix.plans import Plan, Stages
 from taskmix.records import Study
 
-from .running import run_cli
+from .running import Program, run_cli
 
 STEPS = 300
 
@@ -20,8 +20,7 @@ def trained(shared_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Pa
     """A study of two uniform runs on two tasks of five words."""
     out = tmp_path_factory.mktemp("trained") / "study"
     words = ("--out", out, "--seeds", "2", "--workers", "1", "--steps", str(STEPS), "--json")
-    with pytest.MonkeyPatch.context() as patch:
-        assert run_cli(patch, "train", shared_folder, *words, "--batch-size", "4") == 0
+    assert run_cli("train", shared_folder, *words, "--batch-size", "4") == 0
     return out
 
 
@@ -32,16 +31,10 @@ def logged(trained: Path, tmp_path: Path) -> Path:
 
 
 def test_a_plan_is_learned_from_a_study_and_trained_with(
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    folder: Path,
-    logged: Path,
-    tmp_path: Path,
+    folder: Path, logged: Path, tmp_path: Path, cli: Program
 ) -> None:
     path = tmp_path / "plan.json"
-    capsys.readouterr()
-    assert run_cli(monkeypatch, "improve", logged, "--write-plan", path, "--json") == 0
-    found = json.loads(capsys.readouterr().out)
+    found = cli.json("improve", logged, "--write-plan", path, "--json")
     rows = {row["policy"]: row for row in found["rows"]}
     assert set(rows) == {"as logged", "uniform", "proportional", "tempered:2", "learned"}
     for row in rows.values():
@@ -56,7 +49,7 @@ def test_a_plan_is_learned_from_a_study_and_trained_with(
     assert len(plan.evidence["runs"]) == 2
 
     words = ("train", folder, "--plan", path, "--steps", "40", "--out", tmp_path / "next", "--json")
-    assert run_cli(monkeypatch, *words) == 0
+    assert cli(*words) == 0
     (run,) = Study(tmp_path / "next").runs()
     logged_with = run.probabilities()[0]
     division = plan.parts[0].division
@@ -65,17 +58,14 @@ def test_a_plan_is_learned_from_a_study_and_trained_with(
 
 
 def test_stages_of_a_plan_become_steps_of_the_run(
-    monkeypatch: pytest.MonkeyPatch, folder: Path, tmp_path: Path
+    folder: Path, tmp_path: Path, cli: Program
 ) -> None:
     path = tmp_path / "plan.json"
-    stages = [
-        {"begin": 0.0, "probabilities": [0.9, 0.1]},
-        {"begin": 0.5, "probabilities": [0.2, 0.8]},
-    ]
-    plan = {"version": 1, "tasks": ["tool", "fruit"], "probabilities": [0.5, 0.5], "stages": stages}
-    path.write_text(json.dumps(plan))
+    stages = [{"begin": 0.0, "shares": [0.9, 0.1]}, {"begin": 0.5, "shares": [0.2, 0.8]}]
+    part = {"tasks": ["tool", "fruit"], "share": 1.0, "stages": stages}
+    path.write_text(json.dumps({"version": 2, "parts": [part]}))
     words = ("train", folder, "--plan", path, "--steps", "10", "--out", tmp_path / "s", "--json")
-    assert run_cli(monkeypatch, *words) == 0
+    assert cli(*words) == 0
     (run,) = Study(tmp_path / "s").runs()
     by_step = run.probabilities()  # in the order of the folder: fruit, tool
     np.testing.assert_allclose(by_step[:5], [[0.1, 0.9]] * 5)
@@ -83,15 +73,11 @@ def test_stages_of_a_plan_become_steps_of_the_run(
 
 
 def test_a_given_entropy_is_taken_and_the_table_is_for_people(
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    logged: Path,
-    tmp_path: Path,
+    logged: Path, tmp_path: Path, cli: Program
 ) -> None:
     path = tmp_path / "plan.json"
     words = ("improve", logged, "--entropy", "0.2", "--fixed", "--write-plan", path)
-    assert run_cli(monkeypatch, *words) == 0
-    shown = capsys.readouterr().out
+    shown = cli.out(*words)
     assert "Weight of the entropy: 0.2. The plan is that policy." in shown
     assert "effective rows" in shown
     assert "By them the learned shares end" in shown
@@ -108,45 +94,31 @@ def test_a_given_entropy_is_taken_and_the_table_is_for_people(
     ],
 )
 def test_wrong_options_are_one_sentence_and_write_nothing(
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    logged: Path,
-    tmp_path: Path,
-    words: list[str],
-    sentence: str,
+    logged: Path, tmp_path: Path, words: list[str], sentence: str, cli: Program
 ) -> None:
     path = tmp_path / "plan.json"
-    assert run_cli(monkeypatch, "improve", logged, "--write-plan", path, *words) == 2
-    assert sentence in capsys.readouterr().err
+    assert sentence in cli.refused("improve", logged, "--write-plan", path, *words)
     assert not path.exists()
 
 
 def test_runs_with_other_rewards_or_none_are_not_pooled(
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    folder: Path,
-    logged: Path,
-    tmp_path: Path,
+    folder: Path, logged: Path, tmp_path: Path, cli: Program
 ) -> None:
     words = ("train", folder, "--out", logged, "--steps", "30", "--json", "--policy", "exp3s")
-    assert run_cli(monkeypatch, *words) == 0
+    assert cli(*words) == 0
     path = tmp_path / "plan.json"
-    assert run_cli(monkeypatch, "improve", logged, "--write-plan", path) == 2
-    assert "should have the same reward" in capsys.readouterr().err
-    assert run_cli(monkeypatch, "improve", tmp_path / "nowhere", "--write-plan", path) == 2
-    assert "Found no such folder" in capsys.readouterr().err
+    assert "should have the same reward" in cli.refused("improve", logged, "--write-plan", path)
+    assert "Found no such folder" in cli.refused(
+        "improve", tmp_path / "nowhere", "--write-plan", path
+    )
     words = ("train", folder, "--out", tmp_path / "all", "--steps", "3", "--json")
-    assert run_cli(monkeypatch, *words, "--weighting", "equal") == 0
-    assert run_cli(monkeypatch, "improve", tmp_path / "all", "--write-plan", path) == 2
-    assert "drew one task a step" in capsys.readouterr().err
+    assert cli(*words, "--weighting", "equal") == 0
+    assert "drew one task a step" in cli.refused("improve", tmp_path / "all", "--write-plan", path)
     assert not path.exists()
 
 
 def test_a_task_of_random_labels_that_the_reward_falls_for_is_named(
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    folder: Path,
-    tmp_path: Path,
+    folder: Path, tmp_path: Path, cli: Program
 ) -> None:
     for split in ("train", "dev", "test"):
         source = folder / "fruit" / f"{split}.jsonl"
@@ -158,9 +130,7 @@ def test_a_task_of_random_labels_that_the_reward_falls_for_is_named(
         target.write_text("".join(json.dumps(row) + "\n" for row in rows))
     out = tmp_path / "study"
     words = ("--out", out, "--seeds", "2", "--workers", "1", "--steps", "300", "--json")
-    assert run_cli(monkeypatch, "train", folder, *words) == 0
-    assert (
-        run_cli(monkeypatch, "improve", out, "--write-plan", tmp_path / "plan.json", "--json") == 0
-    )
-    notes = json.loads(capsys.readouterr().out.split("\n}\n", 1)[1])["notes"]
+    assert cli("train", folder, *words) == 0
+    assert cli("improve", out, "--write-plan", tmp_path / "plan.json", "--json") == 0
+    notes = json.loads(cli.said().out.split("\n}\n", 1)[1])["notes"]
     assert any("`noise` gets" in note and "cannot be seen to rise" in note for note in notes)

@@ -11,17 +11,24 @@ import pytest
 
 from taskmix.records import Study
 
-from .running import run_cli
+from .running import Program, run_cli
 
 QUICK = ("--steps", "12", "--batch-size", "4")
 
 
-@pytest.fixture
-def study(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+@pytest.fixture(scope="module")
+def trained(shared_folder: Path) -> Path:
     """Two finished runs."""
-    words = ("--seeds", "2", "--workers", "1", "--out", tmp_path / "study")
-    assert run_cli(monkeypatch, "train", folder, *QUICK, *words) == 0
-    return tmp_path / "study"
+    out = shared_folder.parent / "study"
+    words = ("--seeds", "2", "--workers", "1", "--out", out)
+    assert run_cli("train", shared_folder, *QUICK, *words) == 0
+    return out
+
+
+@pytest.fixture
+def study(trained: Path, tmp_path: Path) -> Path:
+    """That study, for one test alone."""
+    return Path(shutil.copytree(trained, tmp_path / "study"))
 
 
 def make_newer(run: Path) -> None:
@@ -30,23 +37,19 @@ def make_newer(run: Path) -> None:
 
 
 def test_a_study_of_a_newer_taskmix_is_told_as_such_by_every_command(
-    study: Path,
-    folder: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    study: Path, folder: Path, tmp_path: Path, cli: Program
 ) -> None:
     for run in Study(study).runs():
         make_newer(run.path)
-    capsys.readouterr()
+    cli.said()
     for words in (
         ("report", study),
         ("improve", study, "--write-plan", tmp_path / "plan.json"),
         ("train", folder, *QUICK, "--out", study),
         ("train", folder, *QUICK, "--seeds", "2", "--workers", "1", "--out", study),
     ):
-        assert run_cli(monkeypatch, *words) == 1, words
-        (line,) = capsys.readouterr().err.splitlines()
+        assert cli(*words) == 1, words
+        (line,) = cli.said().err.splitlines()
         assert "Found 2, which a newer taskmix than this one (" in line
         assert "Update it with `pip install --upgrade taskmix`." in line
     assert not (study / "report.html").exists()
@@ -55,37 +58,39 @@ def test_a_study_of_a_newer_taskmix_is_told_as_such_by_every_command(
 
 
 def test_one_run_of_a_newer_taskmix_is_a_note_beside_the_others(
-    study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    study: Path, tmp_path: Path, cli: Program
 ) -> None:
     make_newer(next(Study(study).runs()).path)
-    capsys.readouterr()
-    assert run_cli(monkeypatch, "report", study) == 0
-    shown = capsys.readouterr()
+    cli.said()
+    assert cli("report", study) == 0
+    shown = cli.said()
     assert "about 1 runs" in shown.out
     assert shown.err.startswith("Note: ")
     assert "which a newer taskmix" in shown.err
-    assert run_cli(monkeypatch, "improve", study, "--write-plan", tmp_path / "plan.json") == 0
-    assert "which a newer taskmix" in capsys.readouterr().out
+    assert "which a newer taskmix" in cli.out(
+        "improve", study, "--write-plan", tmp_path / "plan.json"
+    )
 
 
 def test_a_run_without_its_steps_is_told_by_report_and_improve(
-    study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    study: Path, tmp_path: Path, cli: Program
 ) -> None:
     first, second = Study(study).runs()
     shutil.rmtree(first.path / "steps")
-    capsys.readouterr()
-    assert run_cli(monkeypatch, "report", study) == 0
+    cli.said()
+    assert cli("report", study) == 0
     note = "1 run has no whole record of its steps, so its lines are missing from the plots"
-    assert f"{note}: `{first.name}`" in capsys.readouterr().err
+    assert f"{note}: `{first.name}`" in cli.said().err
     page = (study / "report.html").read_text()
     assert "no whole record of its steps" in page
-    assert run_cli(monkeypatch, "improve", study, "--write-plan", tmp_path / "plan.json") == 0
-    assert f"Run `{first.name}` (uniform) has no whole record" in capsys.readouterr().out
+    assert f"Run `{first.name}` (uniform) has no whole record" in cli.out(
+        "improve", study, "--write-plan", tmp_path / "plan.json"
+    )
     assert json.loads((tmp_path / "plan.json").read_text())["evidence"]["runs"] == [second.name]
 
     shutil.rmtree(second.path / "steps")
-    assert run_cli(monkeypatch, "improve", study, "--write-plan", tmp_path / "plan.json") == 1
-    (line,) = capsys.readouterr().err.splitlines()
+    assert cli("improve", study, "--write-plan", tmp_path / "plan.json") == 1
+    (line,) = cli.said().err.splitlines()
     assert "no whole record of its steps" in line
 
 
@@ -106,14 +111,10 @@ def test_a_lean_run_has_no_steps_by_design(tmp_path: Path) -> None:
     assert gather_report(Study(tmp_path)).notes == ()
 
 
-def test_a_run_of_two_labels_is_one_run_with_scores_under_both(
-    study: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_of_two_labels_is_one_run_with_scores_under_both(study: Path, cli: Program) -> None:
     for run in Study(study).runs():
         Study(study).run_named(run.name, label="again").keep_label()
-    capsys.readouterr()
-    assert run_cli(monkeypatch, "report", study, "--json") == 0
-    told = json.loads(capsys.readouterr().out)
+    told = cli.json("report", study, "--json")
     assert told["runs"] == 2
     values = {
         label: [row["value"] for row in told["rows"] if row["label"] == label]
@@ -121,3 +122,27 @@ def test_a_run_of_two_labels_is_one_run_with_scores_under_both(
     }
     assert values["uniform"] == values["again"] != []
     assert "again, uniform" in (study / "report.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("metrics", "mean"),
+    [
+        (("accuracy", "exact_match"), 1.0),
+        (("rmse", "rmse"), 1.0),
+        (("exact_match", "bits_per_byte"), None),  # higher is better for one of them only
+        (("accuracy", "rmse"), None),
+    ],
+)
+def test_a_mean_is_given_where_scores_can_be_averaged(
+    metrics: tuple[str, str], mean: float | None, tmp_path: Path, cli: Program
+) -> None:
+    study = Study(tmp_path / "study")
+    tasks = [{"name": "a"}, {"name": "b"}]
+    about = {"specification": {"rate": 0.1}, "seed": 7, "label": "x", "tasks": tasks, "steps": 1}
+    with study.run({"rate": 0.1}).claim() as claim:
+        claim.writer.start(**about)  # type: ignore[arg-type]
+        scores = [("a", "dev", metrics[0], 0.5), ("b", "dev", metrics[1], 1.5)]
+        claim.writer.finish(scores=scores, best_step=None)
+    rows = cli.json("report", study.path, "--json")["rows"]
+    means = [row["value"] for row in rows if row["metric"] == "mean"]
+    assert means == ([] if mean is None else [mean])

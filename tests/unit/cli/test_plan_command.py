@@ -7,7 +7,7 @@ import pytest
 
 from taskmix.plans import Length, Part, Plan, Shares
 
-from .running import run_cli
+from .running import Program
 
 
 @pytest.fixture
@@ -18,49 +18,42 @@ def plan(tmp_path: Path) -> Path:
 
 
 def test_a_plan_that_fits_ends_with_0_and_one_that_does_not_with_2(
-    plan: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    plan: Path, folder: Path, cli: Program
 ) -> None:
-    assert run_cli(monkeypatch, "plan", "check", plan, folder, "--json") == 0
-    found = json.loads(capsys.readouterr().out)
+    found = cli.json("plan", "check", plan, folder, "--json")
     assert found["fits"]
     assert [each["passes"] for each in found["tasks"]] == [1.0, 3.0]
-    assert run_cli(monkeypatch, "plan", "check", plan, folder, "--only", "tool") == 2
-    said = capsys.readouterr().err
+    said = cli.refused("plan", "check", plan, folder, "--only", "tool")
     assert "no `fruit`" in said
     assert "Traceback" not in said
 
 
 def test_rows_are_compared_with_those_of_the_study_around_the_plan(
-    plan: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    plan: Path, folder: Path, cli: Program
 ) -> None:
     from taskmix.records import Subject
     from taskmix.tasks import load_tasks
 
     Subject(contents=load_tasks(folder).contents, origin="here").settle(plan.parent)
-    assert run_cli(monkeypatch, "plan", "check", plan, folder) == 0
-    assert capsys.readouterr().out.count("yes") == 2
+    assert cli("plan", "check", plan, folder) == 0
+    assert cli.said().out.count("yes") == 2
     with (folder / "tool" / "train.jsonl").open("a") as file:
         file.write('{"text": "one more", "label": 1}\n')
-    assert run_cli(monkeypatch, "plan", "check", plan, folder) == 2
-    assert "others of `tool`" in capsys.readouterr().err
+    assert "others of `tool`" in cli.refused("plan", "check", plan, folder)
 
 
 def test_a_plan_is_exported_and_told_how_to_use_it(
-    plan: Path,
-    folder: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    plan: Path, folder: Path, tmp_path: Path, cli: Program
 ) -> None:
     out = tmp_path / "mixture.yaml"
     words = ("plan", "export", plan, "--to", "trl", "--out", out, "--data", folder)
-    assert run_cli(monkeypatch, *words) == 0
-    said = capsys.readouterr()
+    assert cli(*words) == 0
+    said = cli.said()
     assert "trl sft" in said.out
     assert "the columns text, label" in said.err  # which is nothing that TRL trains on
     assert "fraction: 0.75" in out.read_text()
-    assert run_cli(monkeypatch, *words, "--json") == 0
-    assert json.loads(capsys.readouterr().out)["files"] == [str(out)]
+    assert cli(*words, "--json") == 0
+    assert json.loads(cli.said().out)["files"] == [str(out)]
 
 
 @pytest.mark.parametrize(
@@ -73,13 +66,7 @@ def test_a_plan_is_exported_and_told_how_to_use_it(
     ],
 )
 def test_what_cannot_be_exported_is_one_sentence(
-    words: tuple[str, ...],
-    said: str,
-    plan: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    words: tuple[str, ...], said: str, plan: Path, tmp_path: Path, cli: Program
 ) -> None:
-    assert run_cli(monkeypatch, "plan", "export", plan, *words, "--out", tmp_path / "m.yaml") == 2
-    assert said in capsys.readouterr().err
+    assert said in cli.refused("plan", "export", plan, *words, "--out", tmp_path / "m.yaml")
     assert not (tmp_path / "m.yaml").exists()

@@ -3,98 +3,87 @@ from __future__ import annotations
 import csv
 import io
 import json
+import random
 import sys
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as arrow_parquet
 import pytest
+import torch
 
-from taskmix.cli._commands import _predict
 from taskmix.tasks import Question
 
-from .running import run_cli
+from .running import Program, run_cli
 
 
-@pytest.fixture
-def model(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+@pytest.fixture(scope="module")
+def model(shared_folder: Path) -> Path:
     """A model that knows which word decides."""
-    words = ("--steps", "60", "--out", tmp_path / "study", "--keep", tmp_path / "model", "--json")
-    assert run_cli(monkeypatch, "train", folder, *words) == 0
-    return tmp_path / "model"
+    out = shared_folder.parent
+    words = ("--steps", "60", "--out", out / "study", "--keep", out / "model", "--json")
+    assert run_cli("train", shared_folder, *words) == 0
+    return out / "model"
 
 
 def test_each_row_is_answered_for_by_the_task_that_a_column_names(
-    model: Path,
-    folder: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    model: Path, shared_folder: Path, tmp_path: Path, cli: Program
 ) -> None:
-    tasks = sorted(path.name for path in folder.iterdir() if path.is_dir())[:2]
-    texts = [json.loads(line) for line in (folder / tasks[0] / "test.jsonl").open()][:3]
+    tasks = sorted(path.name for path in shared_folder.iterdir() if path.is_dir())[:2]
+    texts = [json.loads(line) for line in (shared_folder / tasks[0] / "test.jsonl").open()][:3]
     rows = [{**row, "about": task} for row in texts for task in tasks]
     path = tmp_path / "rows.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    capsys.readouterr()
-    assert run_cli(monkeypatch, "predict", model, path, "--task-column", "about", "--json") == 0
-    found = json.loads(capsys.readouterr().out)["rows"]
+    found = cli.json("predict", model, path, "--task-column", "about", "--json")["rows"]
     alone = {}
     for task in tasks:
-        assert run_cli(monkeypatch, "predict", model, path, "--task", task, "--json") == 0
-        alone[task] = json.loads(capsys.readouterr().out)["rows"]
+        alone[task] = cli.json("predict", model, path, "--task", task, "--json")["rows"]
     expected = [alone[row["about"]][place] for place, row in enumerate(rows)]
     assert [each["label"] for each in found] == [each["label"] for each in expected]
-    assert run_cli(monkeypatch, "predict", model, path, "--task-column", "about") == 0
-    assert "the tasks of the rows" in capsys.readouterr().err
+    assert cli("predict", model, path, "--task-column", "about") == 0
+    assert "the tasks of the rows" in cli.said().err
     both = ("--task", tasks[0], "--task-column", "about")
-    assert run_cli(monkeypatch, "predict", model, path, *both) == 2
-    assert "one of the two" in capsys.readouterr().err
+    assert "one of the two" in cli.refused("predict", model, path, *both)
 
 
 def test_answers_come_as_lines_as_one_object_and_as_files(
-    model: Path,
-    folder: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    model: Path, shared_folder: Path, tmp_path: Path, cli: Program
 ) -> None:
-    capsys.readouterr()
-    rows = folder / "fruit" / "test.jsonl"
-    assert run_cli(monkeypatch, "predict", model, rows, "--task", "fruit") == 0
-    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    cli.said()
+    rows = shared_folder / "fruit" / "test.jsonl"
+    assert cli("predict", model, rows, "--task", "fruit") == 0
+    lines = [json.loads(line) for line in cli.said().out.splitlines()]
     assert len(lines) == 12
     assert set(lines[0]) == {"label", "probability"}
 
-    assert run_cli(monkeypatch, "predict", model, rows, "--task", "fruit", "--json") == 0
-    found = json.loads(capsys.readouterr().out)
+    found = cli.json("predict", model, rows, "--task", "fruit", "--json")
     assert (found["task"], found["kind"]) == ("fruit", "classification")
     assert found["rows"] == lines
 
     for ending in ("jsonl", "csv", "parquet"):
         out = tmp_path / f"answers.{ending}"
-        assert (
-            run_cli(monkeypatch, "predict", model, rows, "--task", "fruit", "--answers", out) == 0
-        )
-    capsys.readouterr()
+        assert cli("predict", model, rows, "--task", "fruit", "--answers", out) == 0
+    cli.said()
     again = ("predict", model, rows, "--task", "fruit", "--answers", out)
     before = out.read_bytes()
-    assert run_cli(monkeypatch, *again) == 2, "it may be anybody's file"
-    assert "replace it with --overwrite" in " ".join(capsys.readouterr().err.split())
+    assert cli(*again) == 2, "it may be anybody's file"
+    assert "replace it with --overwrite" in " ".join(cli.said().err.split())
     assert out.read_bytes() == before
-    assert run_cli(monkeypatch, *again, "--overwrite") == 0
+    assert cli(*again, "--overwrite") == 0
     assert [json.loads(line) for line in (tmp_path / "answers.jsonl").open()] == lines
     assert arrow_parquet.read_table(tmp_path / "answers.parquet").to_pylist() == lines
     assert (tmp_path / "answers.csv").read_text().splitlines()[0] == '"label","probability"'
 
 
 def test_rows_may_come_from_standard_input(
-    model: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    model: Path, monkeypatch: pytest.MonkeyPatch, cli: Program
 ) -> None:
-    capsys.readouterr()
+    cli.said()
     lines = io.TextIOWrapper(io.BytesIO(b'{"text": "this is hammer 1"}\n'))
     monkeypatch.setattr(sys, "stdin", lines)
-    assert run_cli(monkeypatch, "predict", model, "-", "--task", "tool") == 0
-    assert json.loads(capsys.readouterr().out)["label"] in ("0", "1")
+    assert cli("predict", model, "-", "--task", "tool") == 0
+    assert json.loads(cli.said().out)["label"] in ("0", "1")
 
 
 @pytest.mark.parametrize(
@@ -106,41 +95,32 @@ def test_rows_may_come_from_standard_input(
     ],
 )
 def test_bad_input_is_one_sentence(
-    words: tuple[str, ...],
-    said: str,
-    model: Path,
-    folder: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    words: tuple[str, ...], said: str, model: Path, shared_folder: Path, cli: Program
 ) -> None:
-    assert run_cli(monkeypatch, "predict", model, folder / "fruit" / "test.jsonl", *words) == 2
-    assert said in capsys.readouterr().err
+    assert said in cli.refused("predict", model, shared_folder / "fruit" / "test.jsonl", *words)
 
 
 def test_files_of_another_kind_and_folders_without_a_model_are_refused(
-    model: Path,
-    tables: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    model: Path, tables: Path, tmp_path: Path, cli: Program
 ) -> None:
     other = tables / "a" / "test.csv"
-    assert run_cli(monkeypatch, "predict", model, other, "--task", "fruit") == 2
-    assert "should have the columns `text`" in capsys.readouterr().err
-    assert run_cli(monkeypatch, "predict", tmp_path / "study", other, "--task", "fruit") == 2
-    assert "should be a folder with a trained model" in capsys.readouterr().err
+    assert "should have the columns `text`" in cli.refused(
+        "predict", model, other, "--task", "fruit"
+    )
+    assert "should be a folder with a trained model" in cli.refused(
+        "predict", model.parent / "study", other, "--task", "fruit"
+    )
 
 
 def test_no_label_is_a_formula_in_a_table_for_spreadsheets(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Program
 ) -> None:
     labels = ["=1+1", "-2", "+1.5e3", "@now", "\tx", "plain", "-x", "＝1"]  # noqa: RUF001
     answers = [{"label": label, "tags": ["=1", "B"], "probability": 0.5} for label in labels]
-    monkeypatch.setattr(_predict, "_answers", lambda *_, **options: answers)
-    monkeypatch.setattr("taskmix.engine.load_model", lambda path, base=None: FakeModel())
+    monkeypatch.setattr("taskmix.engine.load_model", lambda path, base=None: FakeModel(answers))
     for ending in ("csv", "jsonl", "parquet"):
         out = tmp_path / f"answers.{ending}"
-        assert run_cli(monkeypatch, "predict", tmp_path, "x.csv", "--answers", out) == 0
+        assert cli("predict", tmp_path, "x.csv", "--answers", out) == 0
     with (tmp_path / "answers.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     shown = ["'=1+1", "-2", "+1.5e3", "'@now", "'\tx", "plain", "'-x", "'＝1"]  # noqa: RUF001
@@ -152,8 +132,52 @@ def test_no_label_is_a_formula_in_a_table_for_spreadsheets(
     assert table.column("label").to_pylist() == labels
 
 
+@dataclass
 class FakeModel:
+    answers: list[dict[str, Any]]
+
+    def predict(self, *_: object, **options: object) -> list[dict[str, Any]]:
+        return self.answers
+
     def question(self, task: str | None) -> Question:
         return Question(
             name="a", kind="classification", labels=(), inputs="text", columns=(), metric="accuracy"
         )
+
+
+def points_in(path: Path) -> Path:
+    """Points that are `up`, `far`, both or neither."""
+    chance = random.Random(0)
+    for split, count in (("train", 80), ("dev", 40)):
+        lines = ["x,y,label"]
+        for _ in range(count):
+            x, y = chance.uniform(-1, 1), chance.uniform(-1, 1)
+            labels = [word for word, said in (("up", y > 0), ("far", x > 0)) if said]
+            lines.append(f"{x:.4f},{y:.4f},{'|'.join(labels) or '|'}")
+        (path / "points").mkdir(parents=True, exist_ok=True)
+        (path / "points" / f"{split}.csv").write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_label_sets_are_trained_kept_and_predicted_by_the_command_line(
+    tmp_path: Path, cli: Program
+) -> None:
+    torch.set_num_threads(1)
+    folder = points_in(tmp_path / "tasks")
+    out, model = tmp_path / "study", tmp_path / "model"
+    found = cli.json("train", folder, "--steps", 200, "--out", out, "--keep", model, "--json")
+    assert "several labels in a cell, with `|`" in json.dumps(found)
+    assert "micro_f1" in json.dumps(found)
+    (tmp_path / "new.csv").write_text("x,y\n0.9,-0.9\n-0.9,-0.9\n")
+    lines = cli.out("predict", model, tmp_path / "new.csv").splitlines()
+    first, second = (json.loads(line) for line in lines[-2:])
+    assert first["labels"] == ["far"]
+    assert set(first["probabilities"]) == {"far", "up"}
+    assert second["labels"] == []
+    for ending in ("csv", "parquet"):
+        cli.out("predict", model, tmp_path / "new.csv", "--answers", tmp_path / f"said.{ending}")
+    assert arrow_parquet.read_table(tmp_path / "said.parquet")["labels"].to_pylist() == [
+        ["far"],
+        [],
+    ]
+    assert '"[""far""]"' in (tmp_path / "said.csv").read_text()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import shlex
 from dataclasses import replace
@@ -9,9 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from taskmix.plans import Expected, Length, Part, Plan, Shares, load_comparison
+from taskmix.engine import Optimization
+from taskmix.models import TextConvolution
+from taskmix.plans import Expected, Length, Part, Plan, Shares, load_advice, load_comparison
+from taskmix.records import describe
 
-from .running import run_cli
+from .running import Program
 
 SHARES = Shares.equal(2)
 PLAN = Plan(
@@ -31,15 +35,10 @@ def plan(tmp_path: Path) -> Path:
 
 
 def test_what_was_promised_is_shown_beside_what_came_and_kept(
-    folder: Path,
-    plan: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    folder: Path, plan: Path, tmp_path: Path, cli: Program
 ) -> None:
     words = ("train", folder, "--plan", plan, "--steps", "40", "--out", tmp_path / "study")
-    assert run_cli(monkeypatch, *words) == 0
-    shown = capsys.readouterr().out
+    shown = cli.out(*words)
     assert "promised, and what came" in " ".join(shown.split())
     assert "1 of 2 tasks are inside their 90 % intervals; better than promised: `tool`." in shown
     assert "So many outside may be chance." in shown
@@ -50,8 +49,7 @@ def test_what_was_promised_is_shown_beside_what_came_and_kept(
     assert kept.promised == kept.trained
     assert kept.differences == ()
 
-    assert run_cli(monkeypatch, *words, "--json") == 0
-    found = json.loads(capsys.readouterr().out)
+    found = cli.json(*words, "--json")
     scores = {
         row["task"]: row["value"] for row in found["rows"] if row["split"] == "test" and row["task"]
     }
@@ -59,15 +57,10 @@ def test_what_was_promised_is_shown_beside_what_came_and_kept(
 
 
 def test_another_length_and_batch_size_than_promised_are_said(
-    folder: Path,
-    plan: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    folder: Path, plan: Path, tmp_path: Path, cli: Program
 ) -> None:
     words = ("train", folder, "--plan", plan, "--steps", "4", "--batch-size", "8")
-    assert run_cli(monkeypatch, *words, "--out", tmp_path / "study", "--json") == 0
-    found = json.loads(capsys.readouterr().out)["comparison"]
+    found = cli.json(*words, "--out", tmp_path / "study", "--json")["comparison"]
     assert found["differences"] == [
         "it was trained for 4 batches, fewer than the 40 of the promise",
         "batches had 8 rows, not 32",
@@ -76,74 +69,89 @@ def test_another_length_and_batch_size_than_promised_are_said(
 
 
 def test_a_plan_that_promises_nothing_is_compared_with_nothing(
-    folder: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    folder: Path, tmp_path: Path, cli: Program
 ) -> None:
     plan = replace(PLAN, expected=(), length=None).save(tmp_path / "plan.json")
     words = ("train", folder, "--plan", plan, "--steps", "4", "--out", tmp_path / "study")
-    assert run_cli(monkeypatch, *words, "--json") == 0
-    assert "comparison" not in json.loads(capsys.readouterr().out)
-    assert run_cli(monkeypatch, *words) == 0
-    assert "promised" not in capsys.readouterr().out
+    assert cli(*words, "--json") == 0
+    assert "comparison" not in json.loads(cli.said().out)
+    assert "promised" not in cli.out(*words)
     assert not (tmp_path / "study" / "comparison.json").exists()
 
 
 def test_somebodys_own_file_is_not_overwritten_and_nothing_is_trained(
-    folder: Path,
-    plan: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    folder: Path, plan: Path, tmp_path: Path, cli: Program
 ) -> None:
     words = ("train", folder, "--steps", "2", "--out", tmp_path / "study", "--json")
-    assert run_cli(monkeypatch, *words) == 0
+    assert cli(*words) == 0
     mine = tmp_path / "study" / "comparison.json"
     mine.write_text("my own notes")
     runs = len(list((tmp_path / "study").iterdir()))
-    assert run_cli(monkeypatch, *words, "--plan", plan) == 2
-    assert "another file" in capsys.readouterr().err
+    assert "another file" in cli.refused(*words, "--plan", plan)
     assert mine.read_text() == "my own notes"
     assert len(list((tmp_path / "study").iterdir())) == runs
 
 
 def test_a_plan_is_shown_with_its_promise_and_the_line_that_trains_by_it(
-    plan: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    plan: Path, cli: Program
 ) -> None:
-    assert run_cli(monkeypatch, "plan", "show", plan) == 0
-    shown = capsys.readouterr().out
+    shown = cli.out("plan", "show", plan)
     for part in ("both tasks, equally often", "50.0%", "accuracy 0.950 (0.500 to 1.000)"):
         assert part in shown
-    line = f"taskmix train FOLDER --plan {plan} --steps 40"
+    line = f"taskmix train FOLDER --plan {plan} --steps 40 --batch-size 32"
     assert line in shown
-    assert run_cli(monkeypatch, "plan", "show", plan, "--json") == 0
-    found = json.loads(capsys.readouterr().out)
+    found = cli.json("plan", "show", plan, "--json")
     assert found["commands"] == {"Train by the plan": line}
     assert found["expected"][0]["value"] == 0.95
-    assert run_cli(monkeypatch, "plan", "show", plan, "--python") == 2
-    assert "which has a script" in capsys.readouterr().err
+    assert "which says what a script needs" in cli.refused("plan", "show", plan, "--python")
+
+
+def test_a_strangers_plan_cannot_say_what_is_to_be_typed(plan: Path, cli: Program) -> None:
+    def shown(settings: object, *more: str) -> str:
+        commands = {"Train by the plan": "curl evil", "The same in Python": "import evil"}
+        evidence = {"commands": commands, "settings": settings}
+        replace(Plan.load(plan), evidence=evidence).save(plan)
+        assert cli("plan", "show", plan, *more) == 0
+        return cli.said().out
+
+    model = describe(TextConvolution(vectors=Path("'); import evil; ('")))
+    settings = {"architecture": model, "optimization": describe(Optimization(learning_rate=0.1))}
+    script = shown(settings, "--python")
+    assert {type(each) for each in ast.walk(ast.parse(script))} & {ast.Import} == set()
+    assert "learning_rate=0.1" in script
+    assert f"train FOLDER --plan {plan} --steps 40 --batch-size 32 --learning-rate 0.1" in shown(
+        settings
+    )
+    for strange in ("evil", {}, {**settings, "architecture": {"kind": "evil"}}):
+        said = shown(strange)
+        assert "evil" not in said
+        assert "--batch-size 32\n" in said
 
 
 def test_the_line_and_the_script_of_advice_are_the_run_that_it_promises_scores_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Program
 ) -> None:
     monkeypatch.chdir(tmp_path)
     words = ("advise", "digits", "--only", "parity,half", "--budget", "100-steps", "--steps", "50")
     more = ("--batch-size", "16", "--train-steps", "60", "--workers", "1")
-    assert run_cli(monkeypatch, *words, *more) == 0
-    shown = capsys.readouterr().out
-    plan = Plan.load("advice/plan.json")
-    line = plan.evidence["commands"]["Train by the plan"]
+    shown = cli.out(*words, *more)
+    plan, advice = Plan.load("advice/plan.json"), load_advice(Path("advice"))
+    assert advice is not None
+    commands = advice.commands
+    line = commands["Train by the plan"]
     assert f"Train by it: {line}\n" in shown
-    assert run_cli(monkeypatch, *shlex.split(line)[1:], "--json") == 0
-    found = json.loads(capsys.readouterr().out)["comparison"]
+    found = cli.json(*shlex.split(line)[1:], "--json")["comparison"]
     assert found["promised"] == found["trained"] == {"batches": 60, "batch_size": 16}
     assert found["differences"] == []
     assert {row["task"] for row in found["rows"]} == set(plan.targets)
-    assert run_cli(monkeypatch, "plan", "show", "advice/plan.json", "--python") == 0
-    script = capsys.readouterr().out.replace("Here()", "Here(workers=1)")
+    script = commands["The same in Python"].replace("Here()", "Here(workers=1)")
     exec(compile(script, "train.py", "exec"), {"__name__": "__main__"})
-    assert [each.split()[:2] for each in capsys.readouterr().out.splitlines()] == [
+    assert [each.split()[:2] for each in cli.said().out.splitlines()] == [
         ["already", "finished"] for _ in plan.parts
     ]
+    assert cli("plan", "show", "advice/plan.json", "--python") == 0
+    derived = cli.said().out.replace("FolderSource(path='FOLDER')", "digits")
+    exact = commands["The same in Python"].replace(
+        "DigitsSource(tasks=('parity', 'half'))", "digits"
+    )
+    assert derived.splitlines()[1:] == exact.splitlines()[1:], "but for where the tasks are"

@@ -13,7 +13,8 @@ import pytest
 
 import taskmix
 
-from .running import run_cli
+from .conftest import save_encoder
+from .running import Program, run_cli
 
 
 def said(*words: str | Path) -> tuple[int, str, str]:
@@ -35,15 +36,7 @@ def encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from safetensors.torch import load_file, save_file
 
     path = tmp_path_factory.mktemp("encoder")
-    config = transformers.BertConfig(
-        vocab_size=8,
-        hidden_size=8,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=8,
-        max_position_embeddings=32,
-    )
-    transformers.BertModel(config).save_pretrained(path)
+    save_encoder(path, pieces=8)
     weights = load_file(path / "model.safetensors")
     kept = {name: value for name, value in weights.items() if "output.dense" not in name}
     assert len(kept) < len(weights)
@@ -74,7 +67,7 @@ def test_a_pretrained_encoder_is_loaded_in_workers_without_a_word_but_ours(
 @pytest.mark.filterwarnings("error::RuntimeWarning")
 @pytest.mark.parametrize("data", ["large", "small", "steep"])
 def test_laws_of_awkward_numbers_come_without_warnings(
-    data: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    data: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     unit = {"large": 1e37, "small": 1e-38, "steep": 1.0}[data]
     rows = ["n,T,y"]
@@ -84,7 +77,7 @@ def test_laws_of_awkward_numbers_come_without_warnings(
         rows.append(f"{n * unit},{size * unit},{value}")
     (tmp_path / "rows.csv").write_text("\n".join(rows) + "\n")
     words = ("--explain", "y", "--inputs", "n,T", "--formula", "exp(n)", "--group", "T")
-    assert run_cli(monkeypatch, "laws", tmp_path / "rows.csv", *words) == 0
+    assert run_cli("laws", tmp_path / "rows.csv", *words) == 0
     shown = capfd.readouterr()  # also what LAPACK prints by itself
     assert shown.err == ""
     assert "Law:" in shown.out
@@ -92,19 +85,19 @@ def test_laws_of_awkward_numbers_come_without_warnings(
 
 
 def test_a_size_that_cannot_be_squared_is_refused_in_a_sentence(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, cli: Program
 ) -> None:
     rows = [f"{place + 1},{1e200 * place}" for place in range(30)]
     (tmp_path / "rows.csv").write_text("n,y\n" + "\n".join(rows) + "\n")
     words = ("--explain", "y", "--inputs", "n")
-    assert run_cli(monkeypatch, "laws", tmp_path / "rows.csv", *words) == 2
-    (line,) = capsys.readouterr().err.splitlines()
+    assert cli("laws", tmp_path / "rows.csv", *words) == 2
+    (line,) = cli.said().err.splitlines()
     assert "Found 1e+200 in row 2. Give them in another unit." in line
 
 
 @pytest.mark.filterwarnings("error::RuntimeWarning")
 def test_tables_of_huge_and_tiny_numbers_train_without_warnings(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     for name in ("a", "b"):
         (tmp_path / "tasks" / name).mkdir(parents=True)
@@ -113,36 +106,34 @@ def test_tables_of_huge_and_tiny_numbers_train_without_warnings(
             text = "x,y,label\n" + "\n".join(lines) + "\n"
             (tmp_path / "tasks" / name / f"{split}.csv").write_text(text)
     words = ("--steps", "30", "--batch-size", "4", "--out", tmp_path / "study")
-    assert run_cli(monkeypatch, "train", tmp_path / "tasks", *words) == 0
+    assert run_cli("train", tmp_path / "tasks", *words) == 0
     words = ("improve", tmp_path / "study", "--write-plan", tmp_path / "plan.json")
-    assert run_cli(monkeypatch, *words) == 0
+    assert run_cli(*words) == 0
     assert capfd.readouterr().err == ""
 
 
 @pytest.mark.filterwarnings("error::RuntimeWarning")
 def test_values_that_no_model_can_give_are_refused_in_a_sentence(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, cli: Program
 ) -> None:
     (tmp_path / "tasks" / "a").mkdir(parents=True)
     for split in ("train", "dev"):
         text = "x,label\n" + "\n".join(f"{row % 5},{0.5 + 1e200 * row}" for row in range(12)) + "\n"
         (tmp_path / "tasks" / "a" / f"{split}.csv").write_text(text)
     words = ("--steps", "3", "--out", tmp_path / "study")
-    assert run_cli(monkeypatch, "train", tmp_path / "tasks", *words) == 2
-    assert "Found 1e+200 in row 2 of the split `train`" in capsys.readouterr().err
+    assert "Found 1e+200 in row 2 of the split `train`" in cli.refused(
+        "train", tmp_path / "tasks", *words
+    )
 
 
 def test_a_warning_of_ours_is_a_note_of_one_line(
-    folder: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    folder: Path, tmp_path: Path, cli: Program
 ) -> None:
     blocked = tmp_path / "cache"
     blocked.write_text("no folder")  # where encodings cannot be kept
     words = ("--steps", "2", "--cache", blocked, "--out", tmp_path / "study", "--json")
-    assert run_cli(monkeypatch, "train", folder, *words) == 0
-    shown = capsys.readouterr()
+    assert cli("train", folder, *words) == 0
+    shown = cli.said()
     assert json.loads(shown.out)["runs"][0]["outcome"] == "finished"
     (line,) = shown.err.splitlines()
     assert line.startswith(f"Note: The encoding was not kept in {blocked}:")

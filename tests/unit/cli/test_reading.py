@@ -3,87 +3,59 @@
 from __future__ import annotations
 
 import json
+import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from .running import run_cli
+from .running import Program
 
 TABLES = "Read all 5 tasks: table of 2 columns; 2 classes of `label`; accuracy"
 
 
 def test_training_begins_with_one_line_for_tasks_that_were_read_alike(
-    tables: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    tables: Path, tmp_path: Path, cli: Program
 ) -> None:
     given = ["train", tables, "--out", tmp_path / "study", "--steps", "5"]
-    assert run_cli(monkeypatch, *given) == 0
-    assert TABLES in capsys.readouterr().out
-    assert run_cli(monkeypatch, *given, "--json") == 0
-    found = json.loads(capsys.readouterr().out)
+    assert TABLES in cli.out(*given)
+    found = cli.json(*given, "--json")
     (reading,) = found["readings"]
     assert reading["tasks"] == ["a", "b", "c", "d", "e"]
     assert (reading["label"], reading["classes"], reading["columns"]) == ("label", 2, ["x", "y"])
 
 
-def test_simulated_tasks_begin_with_the_reading_of_the_real_one(
-    tables: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    words = ("--real", "a", "--count", "1", "--alpha", "0.9", "--out", tmp_path / "made")
-    assert run_cli(monkeypatch, "simulate", tables, *words) == 0
-    assert "Read a: table of 2 columns; 2 classes of `label`; accuracy" in capsys.readouterr().out
-
-
 def test_predictions_say_what_was_read_beside_the_answers(
-    tables: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    tables: Path, tmp_path: Path, cli: Program
 ) -> None:
     model = tmp_path / "model"
     words = ("--steps", "5", "--out", tmp_path / "study", "--keep", model)
-    assert run_cli(monkeypatch, "train", tables, *words) == 0
-    capsys.readouterr()
+    assert cli("train", tables, *words) == 0
+    cli.said()
     (tmp_path / "new.csv").write_text("x,y\n1,2\nn/k,3\n")
     given = ("predict", model, tmp_path / "new.csv", "--task", "a")
-    assert run_cli(monkeypatch, *given) == 0
-    said = capsys.readouterr()
+    assert cli(*given) == 0
+    said = cli.said()
     assert len([json.loads(line) for line in said.out.splitlines()]) == 2
     assert "Read 2 rows for a: table of 2 columns; 2 classes; accuracy" in said.err
     assert "Note: The column `x` has 1 numbers and 1 other cell, counted as missing" in said.err
-    assert run_cli(monkeypatch, *given, "--strict") == 2
-    assert "'n/k'" in capsys.readouterr().err
+    assert "'n/k'" in cli.refused(*given, "--strict")
 
 
-@pytest.mark.parametrize("command", ["train", "advise", "transfer", "simulate"])
+@pytest.mark.parametrize("command", ["train", "advise", "transfer"])
 def test_strict_reading_is_an_option_of_every_command_that_loads_tables(
-    command: str,
-    tables: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    command: str, tables: Path, tmp_path: Path, cli: Program
 ) -> None:
     path = tables / "b" / "test.csv"
     path.write_text(path.read_text() + "n/k,1,0\n")
-    words: dict[str, list[str]] = {
-        "transfer": ["--target", "a"],
-        "simulate": ["--real", "b", "--alpha", "0.9"],
-    }
+    words: dict[str, list[str]] = {"transfer": ["--target", "a"]}
     out = ("--out", tmp_path / "out", *words.get(command, []))
-    assert run_cli(monkeypatch, command, tables, *out, "--strict") == 2
-    said = " ".join(capsys.readouterr().err.split())
+    said = cli.refused(command, tables, *out, "--strict")
     assert "'n/k'" in said
-    assert "row 8" in said
+    assert "line 8" in said
 
 
-def test_a_metric_can_be_named_on_the_command_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_metric_can_be_named_on_the_command_line(tmp_path: Path, cli: Program) -> None:
     rows = [f"{number % 10},{'yes' if number < 6 else 'no'}" for number in range(100)]
     folder = tmp_path / "rare"
     folder.mkdir()
@@ -91,7 +63,40 @@ def test_a_metric_can_be_named_on_the_command_line(
         (folder / f"{split}.csv").write_text("\n".join(["x,label", *rows]))
     for words, metric in (([], "auc"), (["--metric", "average_precision"], "average_precision")):
         out = ["--steps", "2", "--out", tmp_path / metric]
-        assert run_cli(monkeypatch, "train", folder, *words, *out) == 0
-        shown = capsys.readouterr().out
+        shown = cli.out("train", folder, *words, *out)
         assert f"2 classes of `label`; {metric}" in shown
         assert ("scored by auc, since a constant answer has accuracy 0.94" in shown) == (not words)
+
+
+def test_training_reads_every_file_of_the_tasks_once_and_opens_it_for_three_passes_at_most(
+    tables: Path, tmp_path: Path, cli: Program
+) -> None:
+    opened: Counter[str] = Counter()
+    hears = [True]
+
+    def hear(event: str, arguments: tuple[object, ...]) -> None:
+        if hears and event == "open" and str(arguments[0]).startswith(str(tables)):
+            opened[str(arguments[0])] += 1
+
+    sys.addaudithook(hear)  # it stays for good, and hears nothing after this test
+    try:
+        words = ("--steps", "5", "--workers", "1", "--out", tmp_path / "study")
+        assert cli("train", tables, *words) == 0
+    finally:
+        hears.clear()
+    # What separates cells, the header, and the rows.
+    assert set(opened.values()) == {3}
+    assert len(opened) == 15
+
+
+def test_tasks_that_have_changed_since_an_earlier_call_are_read_anew(tables: Path) -> None:
+    from taskmix.engine import FolderSource, Run, load_for_runs
+    from taskmix.models import Perceptron
+
+    source = FolderSource(path=str(tables))
+    run = Run(label="a", source=source, architecture=Perceptron(), steps=1, seed=0)
+    assert run.load()["a"].sizes["test"] == 6
+    with (tables / "a" / "test.csv").open("a") as file:
+        file.write("1,1,0\n")
+    assert load_for_runs(source)["a"].sizes["test"] == 7
+    assert run.load()["a"].sizes["test"] == 7

@@ -16,16 +16,14 @@ from taskmix.numerics import state_to_tree
 from taskmix.records import Study, save_state
 from taskmix.sequences import MixtureFolder, SequenceMixture, load_mixture
 
-from .running import run_cli
+from .running import Program, run_cli
 
 WORDS = {"vowels": "aeiou", "stops": "ptkbd"}
 
 
-@pytest.fixture
-def letters(tmp_path: Path) -> Path:
+def write_letters(path: Path) -> Path:
     """Four tasks of short strings in one table, two of each kind."""
     generator = np.random.default_rng(0)
-    path = tmp_path / "letters.csv"
     with path.open("w", newline="") as lines:
         rows = csv.writer(lines)
         rows.writerow(["task", "sequence", "split"])
@@ -38,28 +36,31 @@ def letters(tmp_path: Path) -> Path:
     return path
 
 
-def fit(monkeypatch: pytest.MonkeyPatch, letters: Path, out: Path, *words: str) -> int:
+@pytest.fixture
+def letters(tmp_path: Path) -> Path:
+    return write_letters(tmp_path / "letters.csv")
+
+
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a mixture of them, for tests that only ask it."""
+    folder = tmp_path_factory.mktemp("asked")
+    letters = write_letters(folder / "letters.csv")
+    assert run_cli(*fit(letters, folder / "out", "--no-baselines")) == 0
+    return folder / "out"
+
+
+def fit(letters: Path, out: Path, *words: str) -> tuple[str | Path, ...]:
+    """The words of a command that fits two generators."""
     given = ("--characters", "--generator", "markov", "--generators", "2", "--restarts", "1")
-    given = (*given, "--out", out, *words)
-    return run_cli(monkeypatch, "sequences", letters, *given)
+    return ("sequences", letters, *given, "--out", out, *words)
 
 
-def fit_as_program(monkeypatch: pytest.MonkeyPatch, letters: Path, out: Path, *words: str) -> None:
-    given = ("--characters", "--generator", "markov", "--generators", "2", "--restarts", "1")
-    given = (*given, "--out", str(out), *words)
-    monkeypatch.setattr(sys, "argv", ["taskmix", "sequences", str(letters), *given])
-    run_command()
-
-
-def test_a_folder_becomes_a_model_a_page_and_figures(
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    letters: Path,
-    tmp_path: Path,
+def test_a_folder_becomes_a_model_a_page_and_figures_that_are_not_fitted_again(
+    monkeypatch: pytest.MonkeyPatch, letters: Path, tmp_path: Path, cli: Program
 ) -> None:
     out = tmp_path / "out"
-    assert fit(monkeypatch, letters, out, "--json") == 0
-    found = json.loads(capsys.readouterr().out)
+    found = cli.json(*fit(letters, out, "--json"))
     assert found["rows"][0]["model"] == "shared generators"
     assert len(found["rows"]) == 6
     assert set(found["theta"]) == {f"task {number}" for number in range(4)}
@@ -72,26 +73,13 @@ def test_a_folder_becomes_a_model_a_page_and_figures(
     shares = load_mixture(path).theta_
     assert shares[0].argmax() == shares[2].argmax() != shares[1].argmax()
 
-
-def test_asking_again_does_not_fit_again(
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    letters: Path,
-    tmp_path: Path,
-) -> None:
-    out = tmp_path / "out"
-    assert fit(monkeypatch, letters, out, "--json") == 0
-    first = capsys.readouterr().out
-
     def refuse(*words: Any, **options: Any) -> None:
         raise AssertionError("fitted again")
 
     monkeypatch.setattr(SequenceMixture, "fit_states", refuse)
-    assert fit(monkeypatch, letters, out, "--json") == 0
-    assert json.loads(capsys.readouterr().out) == json.loads(first)
+    assert cli.json(*fit(letters, out, "--json")) == found
     words = ("--predict", "ae", "--task", "task 1", "--json")
-    assert fit(monkeypatch, letters, out, *words) == 0
-    ahead = json.loads(capsys.readouterr().out)
+    ahead = cli.json(*fit(letters, out, *words))
     shares = {row["symbol"]: row["probability"] for row in ahead["next"]}
     assert len(shares) == 8
     assert sum(shares.get(symbol, 0.0) for symbol in (*"aeiou", "(end)")) > 0.8
@@ -100,35 +88,25 @@ def test_asking_again_does_not_fit_again(
 
 
 def test_batches_are_learned_from_and_told_pass_by_pass(
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    letters: Path,
-    tmp_path: Path,
+    letters: Path, tmp_path: Path, cli: Program
 ) -> None:
-    words = ("--batch-size", "8", "--iterations", "4", "--no-baselines", "--json")
-    assert fit(monkeypatch, letters, tmp_path / "out", *words) == 0
-    found = json.loads(capsys.readouterr().out)
+    words = ("--batch-size", "8", "--iterations", "4", "--no-baselines", "--no-calibrate", "--json")
+    found = cli.json(*fit(letters, tmp_path / "out", *words))
     assert found["rows"] == []
     assert found["generators"] == 2
     assert found["iterations"] <= 4  # passes, as --iterations are, not batches
+    (path,) = (tmp_path / "out").glob("model-*.safetensors")
+    assert load_mixture(path).reference_ is None
 
 
-def test_one_task_alone_is_compared_by_its_sequences(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_one_task_alone_is_compared_by_its_sequences(tmp_path: Path, cli: Program) -> None:
     path = tmp_path / "only.txt"
     path.write_text("ab ba\n" * 20 + "ba ab ab\n" * 20)
     words = (
-        "--generator",
-        "markov",
-        "--generators",
-        "1",
-        "--no-calibrate",
-        "--out",
+        *["--generator", "markov", "--generators", "1", "--no-calibrate", "--out"],
         tmp_path / "out",
     )
-    assert run_cli(monkeypatch, "sequences", path, *words) == 0
-    shown = capsys.readouterr().out
+    shown = cli.out("sequences", path, *words)
     assert "1 task, 1 generator: " in shown
     assert "nan" not in shown
     summary = json.loads((tmp_path / "out" / "summary.json").read_text())
@@ -137,31 +115,22 @@ def test_one_task_alone_is_compared_by_its_sequences(
     assert gain["low"] <= gain["value"] <= gain["high"]
 
 
-def test_the_table_is_for_people(
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    letters: Path,
-    tmp_path: Path,
-) -> None:
+def test_the_table_is_for_people(letters: Path, tmp_path: Path, cli: Program) -> None:
     out = tmp_path / "out"
     words = ("--generator", "hmm", "--states", "2", "--iterations", "5")
-    assert fit(monkeypatch, letters, out, *words) == 0
-    shown = capsys.readouterr().out
+    shown = cli.out(*fit(letters, out, *words))
     assert "one model per task" in shown
     assert "4 tasks, 2 generators" in shown
     assert "Read all 4 tasks: sequences of symbols; log_loss; dev is a tenth of train\n" in shown
-    assert fit(monkeypatch, letters, out, *words, "--predict", "pt", "--task", "task 0") == 0
-    assert "Most likely as a whole: pt" in capsys.readouterr().out
+    assert "Most likely as a whole: pt" in cli.out(
+        *fit(letters, out, *words, "--predict", "pt", "--task", "task 0")
+    )
 
 
 def test_a_stop_keeps_what_was_learned_and_the_next_run_goes_on(
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    letters: Path,
-    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch, letters: Path, tmp_path: Path, cli: Program
 ) -> None:
-    assert fit(monkeypatch, letters, tmp_path / "whole", "--json") == 0
-    whole = json.loads(capsys.readouterr().out)
+    whole = cli.json(*fit(letters, tmp_path / "whole", "--json"))
     out, given = tmp_path / "out", SequenceMixture.fit_states
 
     def stop_at_third(model: SequenceMixture, *data: Any, **options: Any) -> Iterator[Any]:
@@ -172,13 +141,14 @@ def test_a_stop_keeps_what_was_learned_and_the_next_run_goes_on(
 
     monkeypatch.setattr(SequenceMixture, "fit_states", stop_at_third)
     with pytest.raises(_signals.Stopped):  # which the program says in its sentence
-        fit_as_program(monkeypatch, letters, out, "--json")
+        monkeypatch.setattr(sys, "argv", ["taskmix", *map(str, fit(letters, out, "--json"))])
+        run_command()
     assert [run.status for run in Study(out / "fits").summaries()] == ["stopped"]
     assert not (out / "summary.json").exists()
     monkeypatch.setattr(_signals._State, "asked", False)
     monkeypatch.setattr(SequenceMixture, "fit_states", given)
-    assert fit(monkeypatch, letters, out, "--json") == 0
-    assert figures(json.loads(capsys.readouterr().out)) == figures(whole)
+    assert cli(*fit(letters, out, "--json")) == 0
+    assert figures(json.loads(cli.said().out)) == figures(whole)
     assert model_bytes(out) == model_bytes(tmp_path / "whole")
     assert {run.status for run in Study(out / "fits").summaries()} == {"finished"}
 
@@ -194,14 +164,11 @@ def model_bytes(out: Path) -> bytes:
 
 
 def test_fresh_starts_over_and_ends_the_same(
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    letters: Path,
-    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch, letters: Path, tmp_path: Path, cli: Program
 ) -> None:
     out, words = tmp_path / "out", ("--no-baselines", "--json")
-    assert fit(monkeypatch, letters, out, *words) == 0
-    first, before = json.loads(capsys.readouterr().out), model_bytes(out)
+    assert cli(*fit(letters, out, *words)) == 0
+    first, before = json.loads(cli.said().out), model_bytes(out)
     given, seen = SequenceMixture.fit_states, []
 
     def watch(model: SequenceMixture, *data: Any, **options: Any) -> Iterator[Any]:
@@ -210,40 +177,33 @@ def test_fresh_starts_over_and_ends_the_same(
             yield state
 
     monkeypatch.setattr(SequenceMixture, "fit_states", watch)
-    assert fit(monkeypatch, letters, out, *words) == 0
+    assert cli(*fit(letters, out, *words)) == 0
     assert seen == []
-    assert fit(monkeypatch, letters, out, *words, "--fresh") == 0
+    assert cli(*fit(letters, out, *words, "--fresh")) == 0
     assert seen[:2] == [1, 2]
-    capsys.readouterr()
-    assert fit(monkeypatch, letters, out, *words) == 0
-    assert figures(json.loads(capsys.readouterr().out)) == figures(first)
+    cli.said()
+    assert cli(*fit(letters, out, *words)) == 0
+    assert figures(json.loads(cli.said().out)) == figures(first)
     assert model_bytes(out) == before
 
 
 def test_a_second_command_on_one_folder_says_that_it_is_busy(
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    letters: Path,
-    tmp_path: Path,
+    letters: Path, tmp_path: Path, cli: Program
 ) -> None:
     out = tmp_path / "out"
-    assert fit(monkeypatch, letters, out, "--iterations", "3", "--no-baselines") == 0
+    assert cli(*fit(letters, out, "--iterations", "3", "--no-baselines")) == 0
     with MixtureFolder(out).claimed():
-        assert fit(monkeypatch, letters, out, "--iterations", "4") == 1
-        assert "Found it busy" in capsys.readouterr().err
+        assert "Found it busy" in cli.refused(*fit(letters, out, "--iterations", "4"), code=1)
         # What is finished can be asked meanwhile.
         words = ("--iterations", "3", "--predict", "ae", "--task", "task 1")
-        assert fit(monkeypatch, letters, out, *words) == 0
+        assert cli(*fit(letters, out, *words)) == 0
 
 
 def test_files_of_others_survive_and_a_folder_of_others_is_refused_before_any_fit(
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    letters: Path,
-    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch, letters: Path, tmp_path: Path, cli: Program
 ) -> None:
     out, words = tmp_path / "out", ("--no-baselines", "--iterations", "3")
-    assert fit(monkeypatch, letters, out, *words) == 0
+    assert cli(*fit(letters, out, *words)) == 0
     strangers = {
         out / "notes.txt": b"mine",
         out / "model-mine.safetensors": b"mine",
@@ -252,8 +212,8 @@ def test_files_of_others_survive_and_a_folder_of_others_is_refused_before_any_fi
     }
     for path, content in strangers.items():
         path.write_bytes(content)
-    assert fit(monkeypatch, letters, out, *words, "--fresh") == 0
-    assert fit(monkeypatch, letters, out, "--no-baselines", "--iterations", "4") == 0
+    assert cli(*fit(letters, out, *words, "--fresh")) == 0
+    assert cli(*fit(letters, out, "--no-baselines", "--iterations", "4")) == 0
     assert {path: path.read_bytes() for path in strangers} == strangers
     assert len(list(out.glob("model-*.safetensors"))) == 4
 
@@ -261,33 +221,26 @@ def test_files_of_others_survive_and_a_folder_of_others_is_refused_before_any_fi
         raise AssertionError("fitted")
 
     monkeypatch.setattr(SequenceMixture, "fit_states", refuse)
-    capsys.readouterr()
+    cli.said()
     (out / "report.html").write_bytes(b"my page")
-    assert fit(monkeypatch, letters, out, *words, "--fresh") == 2
-    assert "Found another file" in capsys.readouterr().err
+    assert "Found another file" in cli.refused(*fit(letters, out, *words, "--fresh"))
     assert (out / "report.html").read_bytes() == b"my page"
     theirs = tmp_path / "theirs"
     (theirs / "fits").mkdir(parents=True)
     (theirs / "fits" / "m31.fits").write_bytes(b"a galaxy")
-    assert fit(monkeypatch, letters, theirs) == 2
-    assert "Found other files" in capsys.readouterr().err
+    assert "Found other files" in cli.refused(*fit(letters, theirs))
     assert [path.name for path in theirs.rglob("*")] == ["fits", "m31.fits"]
     (tmp_path / "file").write_bytes(b"mine")
     for path in (tmp_path / "file", tmp_path / "file" / "out"):
-        assert fit(monkeypatch, letters, path) == 2
-        assert "is a file" in capsys.readouterr().err
+        assert "is a file" in cli.refused(*fit(letters, path))
     assert (tmp_path / "file").read_bytes() == b"mine"
 
 
 def test_what_an_old_version_left_is_left_alone_and_does_not_confuse(
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    letters: Path,
-    tmp_path: Path,
+    letters: Path, tmp_path: Path, cli: Program
 ) -> None:
     words = ("--no-baselines", "--iterations", "3", "--json")
-    assert fit(monkeypatch, letters, tmp_path / "clean", *words) == 0
-    expected = json.loads(capsys.readouterr().out)
+    expected = cli.json(*fit(letters, tmp_path / "clean", *words))
     out = tmp_path / "out"
     out.mkdir()
     old = {"version": 1, "name": expected["name"], "iteration": 2}
@@ -295,33 +248,25 @@ def test_what_an_old_version_left_is_left_alone_and_does_not_confuse(
     tree = {"parameters": state_to_tree(parameters, named=True), "alpha": np.ones(2)}
     save_state(out / "checkpoint.safetensors", old | tree)
     before = (out / "checkpoint.safetensors").read_bytes()
-    assert fit(monkeypatch, letters, out, *words) == 0
-    assert figures(json.loads(capsys.readouterr().out)) == figures(expected)
+    assert cli(*fit(letters, out, *words)) == 0
+    assert figures(json.loads(cli.said().out)) == figures(expected)
     assert (out / "checkpoint.safetensors").read_bytes() == before
 
 
 def test_other_commands_say_in_a_sentence_that_fits_are_no_runs_for_them(
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    letters: Path,
-    tmp_path: Path,
+    asked: Path, tmp_path: Path, cli: Program
 ) -> None:
-    out = tmp_path / "out"
-    assert fit(monkeypatch, letters, out, "--no-baselines", "--iterations", "3") == 0
-    page = (out / "report.html").read_bytes()
-    capsys.readouterr()
-    assert run_cli(monkeypatch, "report", out) == 2
-    assert "Found no run there" in capsys.readouterr().err
-    for study in (out, out / "fits"):
-        assert run_cli(monkeypatch, "improve", study, "--write-plan", tmp_path / "plan.json") == 2
-        assert "Traceback" not in capsys.readouterr().err
-    assert (out / "report.html").read_bytes() == page
+    page = (asked / "report.html").read_bytes()
+    assert "Found no run there" in cli.refused("report", asked)
+    for study in (asked, asked / "fits"):
+        assert "Traceback" not in cli.refused(
+            "improve", study, "--write-plan", tmp_path / "plan.json"
+        )
+    assert (asked / "report.html").read_bytes() == page
     assert not (tmp_path / "plan.json").exists()
 
 
-def test_vectors_are_read_from_a_long_table(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_vectors_are_read_from_a_long_table(tmp_path: Path, cli: Program) -> None:
     generator = np.random.default_rng(0)
     path = tmp_path / "vectors.csv"
     with path.open("w", newline="") as lines:
@@ -334,8 +279,7 @@ def test_vectors_are_read_from_a_long_table(
                     split = "train" if place < 5 else "test"
                     rows.writerow([f"task {number}", split, place, time, *values])
     words = ("sequences", path, "--generators", "2", "--restarts", "1", "--out", tmp_path / "out")
-    assert run_cli(monkeypatch, *words, "--generator", "lds", "--states", "1", "--json") == 0
-    found = json.loads(capsys.readouterr().out)
+    found = cli.json(*words, "--generator", "lds", "--states", "1", "--json")
     assert [row["model"] for row in found["rows"]] == [
         "shared generators",
         "one model per task",
@@ -346,21 +290,16 @@ def test_vectors_are_read_from_a_long_table(
     assert found["rows"][0]["error"] > 0
     for kind in ("gaussian", "hmm", "gru"):
         given = (*words, "--generator", kind, "--iterations", "3", "--no-baselines", "--json")
-        assert run_cli(monkeypatch, *given) == 0
-    assert run_cli(monkeypatch, *words, "--predict", "1") == 2
-    assert "sequences of symbols" in capsys.readouterr().err
+        assert cli(*given) == 0
+    assert "sequences of symbols" in cli.refused(*words, "--predict", "1")
 
 
 def test_the_number_of_generators_can_be_left_to_the_data(
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    letters: Path,
-    tmp_path: Path,
+    letters: Path, tmp_path: Path, cli: Program
 ) -> None:
     words = ("--generators", "auto", "--generator", "auto", "--no-own", "--no-baselines")
     words = (*words, "--iterations", "20", "--tries", "8", "--json")
-    assert fit(monkeypatch, letters, tmp_path / "out", *words) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = cli.json(*fit(letters, tmp_path / "out", *words))
     assert found["generators"] == 2
     assert 3 <= len(found["tried"]) <= 8
     assert [each["behind"] for each in found["tried"]].count(None) == 1
@@ -380,21 +319,92 @@ def test_the_number_of_generators_can_be_left_to_the_data(
     ],
 )
 def test_wrong_words_are_one_sentence_and_exit_code_two(
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    letters: Path,
-    tmp_path: Path,
-    words: list[str],
-    sentence: str,
+    letters: Path, tmp_path: Path, words: list[str], sentence: str, cli: Program
 ) -> None:
-    assert fit(monkeypatch, letters, tmp_path / "out", "--iterations", "3", *words) == 2
-    assert sentence in capsys.readouterr().err
+    assert sentence in cli.refused(*fit(letters, tmp_path / "out", "--iterations", "3", *words))
 
 
 def test_tasks_that_are_no_sequences_are_refused_in_a_sentence(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    tmp_path: Path, cli: Program
 ) -> None:
     path = tmp_path / "nothing"
-    assert run_cli(monkeypatch, "sequences", path, "--out", tmp_path / "out") == 2
-    assert "nothing" in capsys.readouterr().err
+    assert "nothing" in cli.refused("sequences", path, "--out", tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+def test_a_model_is_asked_whose_sequences_are(asked: Path, tmp_path: Path, cli: Program) -> None:
+    new = tmp_path / "new.txt"
+    new.write_text("ptkbd\naeioua\nptk\n")
+    found = cli.json("sequences", "score", asked, new, "--task", "task 0", "--json")
+    first, planted, last = (row["log_ratio"] for row in found["rows"])
+    assert planted < 0 < min(first, last)  # the second is vowels, and task 0 writes stops
+    assert found["rows"][1]["p_ratio"] < 0.1 < found["rows"][0]["p_ratio"]
+    assert found["rows"][1]["likeliest"] in ("task 1", "task 3")
+    alone = cli.json("sequences", "score", asked, new, "--json")  # no task is named
+    assert alone["rows"][1]["task"] in ("task 1", "task 3")
+    assert alone["rows"][1]["p_ratio"] is None
+    table = tmp_path / "scores.csv"
+    words = ("score", asked, new, "--task", "task 0", "--out", table, "--most", "1")
+    shown = cli.out("sequences", *words)
+    assert shown.index("aeioua") < shown.index("ptk")
+    assert table.read_text().count("\n") == 4
+    assert cli("sequences", *words) == 2  # the file is there
+    assert cli("sequences", *words, "--overwrite") == 0
+
+
+def test_a_model_goes_on_draws_and_learns_new_tasks(
+    asked: Path, tmp_path: Path, cli: Program
+) -> None:
+    (path,) = asked.glob("model-*.safetensors")
+    ahead = cli.json("sequences", "next", asked, "ae", "--task", "task 1", "--json")
+    assert ahead["next"][0]["symbol"] in {*WORDS["vowels"], "(end)"}
+    drawn = cli.json("sequences", "sample", path, "--task", "task 0", "--number", "20", "--json")
+    letters_drawn = "".join(drawn["sequences"])
+    assert sum(each in WORDS["stops"] for each in letters_drawn) > 0.8 * len(letters_drawn)
+    again = cli.json("sequences", "sample", path, "--task", "task 0", "--number", "20", "--json")
+    assert again == drawn
+    few, more = tmp_path / "few.txt", tmp_path / "more.safetensors"
+    few.write_text("ptk\nkdb\ntttp\n")
+    made = cli.json("sequences", "adapt", asked, few, "--task", "new", "--out", more, "--json")
+    (row,) = made["tasks"]
+    assert row["task"] == "new"
+    assert all(a <= b <= c for a, b, c in zip(row["low"], row["shares"], row["high"], strict=True))
+    assert row["log_likelihood_low"] < row["log_likelihood"] < row["log_likelihood_high"]
+    new = load_mixture(more)
+    assert new.tasks_[-1] == "new"
+    assert new.log_ratio(["ptkd"], ["new"])[0] > new.log_ratio(["aeio"], ["new"])[0]
+
+
+def test_what_a_model_cannot_be_asked_is_a_sentence(
+    asked: Path, tmp_path: Path, cli: Program
+) -> None:
+    new = tmp_path / "new.txt"
+    new.write_text("ptk\n")
+    empty = tmp_path / "empty.txt"
+    empty.write_text("\n")
+    for words, said in (
+        (("score", asked, new, "--task", "nobody"), "nobody"),
+        (("score", asked, tmp_path / "none.txt"), "Found nothing"),
+        (("score", asked, new, "--task-prior", "odd"), "`--task-prior` should be"),
+        (("score", asked, new, "--out", "x.xlsx"), ".parquet"),
+        (("score", tmp_path, new), "Found 0 models"),
+        (("score", tmp_path / "nowhere", new), "its .safetensors file. Found nothing there"),
+        (("adapt", asked, empty), "should have sequences. Found none"),
+        (("next", asked, "pt", "--task", "nobody"), "or name no task"),
+        (("adapt", asked, new, "--out", "x.bin"), ".safetensors"),
+    ):
+        assert said in cli.refused("sequences", *words)
+
+
+def test_symbols_of_a_prefix_that_were_never_seen_are_told(
+    asked: Path, tmp_path: Path, cli: Program
+) -> None:
+    cli.said()
+    assert cli("sequences", "next", asked, "pt") == 0
+    assert "never seen" not in cli.said().err
+    assert cli("sequences", "next", asked, "p ! t") == 0
+    told = cli.said().err
+    assert "has never seen ' ', '!'," in told
+    assert "--words" in told
+    assert cli("sequences", "next", asked, "p t", "--words") == 0
+    assert "never seen" not in cli.said().err

@@ -10,7 +10,7 @@ import pytest
 
 from taskmix.records import Study
 
-from .running import run_cli
+from .running import Program
 
 TINY = (
     "--members", "5", "--layers", "1", "--width", "16", "--context", "16", "--batch-size", "4",
@@ -33,11 +33,10 @@ def texts(tmp_path: Path) -> Path:
 
 
 def test_a_swarm_leaves_a_table_and_says_which_command_reads_it(
-    texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    texts: Path, tmp_path: Path, cli: Program
 ) -> None:
     study = tmp_path / "swarm"
-    assert run_cli(monkeypatch, "swarm", texts, *TINY, "--out", study) == 0
-    shown = capsys.readouterr().out
+    shown = cli.out("swarm", texts, *TINY, "--out", study)
     for part in ("5 members, 20 steps of 4 rows of 16 tokens", "member-steps a second", "vowels"):
         assert part in shown
     assert f"taskmix mix {study / 'ratios.csv'} {study / 'metrics.csv'}" in shown
@@ -48,51 +47,45 @@ def test_a_swarm_leaves_a_table_and_says_which_command_reads_it(
 
 
 def test_a_swarm_that_ran_out_of_minutes_goes_on_with_the_same_command(
-    texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    texts: Path, tmp_path: Path, cli: Program
 ) -> None:
     words = ("swarm", texts, *TINY, "--out", tmp_path / "swarm", "--json")
-    assert run_cli(monkeypatch, *words, "--minutes", "0") == 1
-    assert "Run the same command again to go on" in capsys.readouterr().err
-    assert run_cli(monkeypatch, *words) == 0
-    found = json.loads(capsys.readouterr().out)
+    assert "Run the same command again to go on" in cli.refused(*words, "--minutes", "0", code=1)
+    found = cli.json(*words)
     assert found["domains"] == ["digits", "tail", "vowels"]
     assert np.array(found["values"]).shape == (5, 3)
     assert found["member_steps"] == 100
-    assert run_cli(monkeypatch, *words) == 0
-    again = json.loads(capsys.readouterr().out)
+    again = cli.json(*words)
     assert again["values"] == found["values"]
     assert again["member_steps"] == 0
 
 
 def test_mixtures_of_a_file_are_trained_under_their_names(
-    texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    texts: Path, tmp_path: Path, cli: Program
 ) -> None:
     file = tmp_path / "next.csv"
     file.write_text("run,tail,digits\nfirst,1,0\nsecond,0.25,0.75\n")
     tiny = [*TINY[:14], *TINY[16:]]  # without --replicates
     words = ["swarm", str(texts), *tiny, "--mixtures", str(file), "--json"]
-    assert run_cli(monkeypatch, *words, "--out", tmp_path / "swarm") == 0
-    found = json.loads(capsys.readouterr().out)
+    found = cli.json(*words, "--out", tmp_path / "swarm")
     assert found["runs"] == ["first", "second"]
     assert found["shares"] == [[0, 1, 0], [0.75, 0.25, 0]]
     file.write_text("run,tail,digits\nfirst,1,0\nsecond,0.5,0.5\n")
-    assert run_cli(monkeypatch, *words, "--out", tmp_path / "swarm") == 2
-    assert "should go on with its mixtures" in capsys.readouterr().err
+    assert "should go on with its mixtures" in cli.refused(*words, "--out", tmp_path / "swarm")
     file.write_text("run,tail,digits\nfirst,1,0\nsecond,0.5,0.2\n")
-    assert run_cli(monkeypatch, *words, "--out", tmp_path / "other") == 2
-    assert (
-        "The shares of mixture `second` should be 0 or more and sum to 1" in capsys.readouterr().err
+    assert "The shares of mixture `second` should be 0 or more and sum to 1" in cli.refused(
+        *words, "--out", tmp_path / "other"
     )
 
 
 def test_a_tokenizer_of_its_own_lies_in_the_study(
-    texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    texts: Path, tmp_path: Path, cli: Program
 ) -> None:
     pytest.importorskip("tokenizers", reason="the extra `text` is not installed")
     words = ("swarm", texts, *TINY, "--out", tmp_path / "swarm", "--tokenizer", "train:300")
-    assert run_cli(monkeypatch, *words, "--minutes", "0") == 1
+    assert cli(*words, "--minutes", "0") == 1
     assert (tmp_path / "swarm" / "tokenizer-300" / "tokenizer.json").is_file()
-    assert run_cli(monkeypatch, *words) == 0
+    assert cli(*words) == 0
 
 
 @pytest.mark.parametrize(
@@ -110,37 +103,26 @@ def test_a_tokenizer_of_its_own_lies_in_the_study(
     ],
 )
 def test_what_cannot_be_is_said_in_a_sentence(
-    words: list[str],
-    sentence: str,
-    texts: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    words: list[str], sentence: str, texts: Path, tmp_path: Path, cli: Program
 ) -> None:
     command = ("swarm", texts, *TINY, "--out", tmp_path / "swarm", *words)
-    assert run_cli(monkeypatch, *command) == 2
-    shown = capsys.readouterr().err
+    shown = cli.refused(*command)
     assert sentence in shown
-    assert shown.startswith("taskmix: ")
     assert not (tmp_path / "swarm").exists()
 
 
 def test_an_unknown_size_and_a_swarm_of_days_are_refused(
-    texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    texts: Path, tmp_path: Path, cli: Program
 ) -> None:
     words = ("swarm", texts, "--device", "cpu", "--workers", "1", "--out", tmp_path / "swarm")
-    assert run_cli(monkeypatch, *words, "--parameters", "giant") == 2
-    assert "`--parameters` should be a number such as 1M" in capsys.readouterr().err
-    assert run_cli(monkeypatch, *words, "--tokens", "5000M") == 2
-    assert "Give fewer `--members` or `--tokens`" in capsys.readouterr().err
+    assert "`--parameters` should be a number such as 1M" in cli.refused(
+        *words, "--parameters", "giant"
+    )
+    assert "Give fewer `--members` or `--tokens`" in cli.refused(*words, "--tokens", "5000M")
     assert not (tmp_path / "swarm").exists()
 
 
 def test_a_folder_of_labelled_tables_has_no_passages(
-    tables: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    tables: Path, tmp_path: Path, cli: Program
 ) -> None:
-    assert run_cli(monkeypatch, "swarm", tables, *TINY, "--out", tmp_path / "swarm") == 2
-    assert "text" in capsys.readouterr().err
+    assert "text" in cli.refused("swarm", tables, *TINY, "--out", tmp_path / "swarm")

@@ -9,7 +9,8 @@ import pytest
 
 from taskmix.records import Study
 
-from .running import run_cli
+from .conftest import save_encoder
+from .running import Program
 
 WORDS = ("good", "fine", "bad", "awful", "film", "book", "the", "a")
 
@@ -18,8 +19,6 @@ WORDS = ("good", "fine", "bad", "awful", "film", "book", "the", "a")
 def encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     transformers = pytest.importorskip("transformers", reason="the extra `text` is not installed")
     tokenizers = pytest.importorskip("tokenizers", reason="the extra `text` is not installed")
-    import torch
-
     pieces = {piece: place for place, piece in enumerate(["[PAD]", "[UNK]", *WORDS])}
     tokenizer = tokenizers.Tokenizer(tokenizers.models.WordLevel(pieces, unk_token="[UNK]"))
     tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
@@ -27,17 +26,7 @@ def encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     transformers.PreTrainedTokenizerFast(
         tokenizer_object=tokenizer, pad_token="[PAD]", unk_token="[UNK]"
     ).save_pretrained(folder)
-    torch.manual_seed(0)
-    configuration = transformers.BertConfig(
-        vocab_size=len(pieces),
-        hidden_size=16,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=16,
-        max_position_embeddings=16,
-    )
-    transformers.BertModel(configuration).save_pretrained(folder)
-    return folder
+    return save_encoder(folder, len(pieces))
 
 
 @pytest.fixture(scope="module")
@@ -64,29 +53,23 @@ def texts(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ],
 )
 def test_training_tunes_what_was_asked_for_at_its_usual_rate_and_says_so(
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
     encoder: Path,
     texts: Path,
     tmp_path: Path,
     tune: str,
     architecture: str,
     rate: float,
+    cli: Program,
 ) -> None:
     words = (
         "train",
         texts,
         "--model",
         encoder,
-        "--device",
-        "cpu",
-        "--steps",
-        "4",
-        "--out",
+        *["--device", "cpu", "--steps", "4", "--out"],
         tmp_path / "s",
     )
-    assert run_cli(monkeypatch, *words, "--tune", tune) == 0
-    assert f"Tuning: {tune}, " in capsys.readouterr().out
+    assert f"Tuning: {tune}, " in cli.out(*words, "--tune", tune)
     (run,) = Study(tmp_path / "s").runs()
     summary = run.summary()
     assert summary is not None
@@ -96,82 +79,52 @@ def test_training_tunes_what_was_asked_for_at_its_usual_rate_and_says_so(
 
 
 def test_heads_are_the_default_on_a_cpu_and_learn(
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    encoder: Path,
-    texts: Path,
-    tmp_path: Path,
+    encoder: Path, texts: Path, tmp_path: Path, cli: Program
 ) -> None:
     words = ("train", texts, "--model", encoder, "--device", "cpu", "--steps", "200", "--json")
-    assert run_cli(monkeypatch, *words, "--out", tmp_path / "s") == 0
-    found = json.loads(capsys.readouterr().out)
+    found = cli.json(*words, "--out", tmp_path / "s")
     means = {row["split"]: row["value"] for row in found["rows"] if row["task"] is None}
     assert means["test"] > 0.95
 
 
 def test_advice_on_vectors_says_what_was_read_and_is_kept(
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    encoder: Path,
-    texts: Path,
-    tmp_path: Path,
+    encoder: Path, texts: Path, tmp_path: Path, cli: Program
 ) -> None:
     words = (
         "advise",
         texts,
         "--model",
         encoder,
-        "--device",
-        "cpu",
-        "--workers",
-        "1",
-        "--steps",
-        "20",
+        *["--device", "cpu", "--workers", "1", "--steps", "20"],
     )
-    assert run_cli(monkeypatch, *words, "--budget", "40-steps", "--out", tmp_path / "s") == 0
-    out = capsys.readouterr().out
+    out = cli.out(*words, "--budget", "40-steps", "--out", tmp_path / "s")
     assert "Reading all texts with the encoder, once." in out
     assert (tmp_path / "s/plan.json").exists()
 
 
 def test_texts_without_a_pretrained_model_get_a_hint(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], texts: Path, tmp_path: Path
+    texts: Path, tmp_path: Path, cli: Program
 ) -> None:
-    assert run_cli(monkeypatch, "train", texts, "--steps", "2", "--out", tmp_path / "s") == 0
-    assert "A pretrained encoder usually scores" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize("words", [("--tune", "all"), ("--rank", "4")])
-def test_tuning_without_a_pretrained_model_is_refused(
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    texts: Path,
-    tmp_path: Path,
-    words: tuple[str, ...],
-) -> None:
-    assert run_cli(monkeypatch, "train", texts, *words, "--out", tmp_path / "s") == 2
-    assert "should go with a pretrained model" in capsys.readouterr().err
+    assert "A pretrained encoder usually scores" in cli.out(
+        "train", texts, "--steps", "2", "--out", tmp_path / "s"
+    )
 
 
 def test_a_plan_that_merges_models_is_carried_out_kept_and_answers(
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    encoder: Path,
-    texts: Path,
-    tmp_path: Path,
+    encoder: Path, texts: Path, tmp_path: Path, cli: Program
 ) -> None:
     plan = {
         "version": 2,
-        "merge": {"kind": "Merge", "method": {"kind": "TIES", "scales": [0.5, 1.0]}},
+        "merge": {"kind": "Merge", "method": {"kind": "TaskArithmetic", "scales": [0.5, 1.0]}},
         "parts": [{"tasks": [name], "share": 0.5, "shares": [1.0]} for name in ("films", "books")],
     }
     (tmp_path / "plan.json").write_text(json.dumps(plan))
     out, kept = tmp_path / "s", tmp_path / "model"
     words = ("train", texts, "--model", encoder, "--device", "cpu", "--steps", "80", "--out", out)
     words += ("--plan", tmp_path / "plan.json", "--keep", kept, "--workers", "1")
-    assert run_cli(monkeypatch, *words) == 0
-    shown = capsys.readouterr()
-    assert "Note: 2 models merged by TIES at a scale of" in shown.err
+    assert cli(*words) == 0
+    shown = cli.said()
+    assert "Note: 2 models merged by TaskArithmetic at a scale of" in shown.err
     labels = sorted(summary.label for summary in Study(out).summaries())
     assert labels == ["plan", "single", "single"]
     assert json.loads((kept / "model.json").read_text())["models"][0]["answers"] == [
@@ -179,19 +132,15 @@ def test_a_plan_that_merges_models_is_carried_out_kept_and_answers(
         "films",
     ]
     rows = texts / "films" / "test.jsonl"
-    assert run_cli(monkeypatch, "predict", kept, rows, "--task", "films") == 0
+    assert cli("predict", kept, rows, "--task", "films") == 0
 
 
 def test_the_adviser_races_merged_models_of_a_pretrained_one(
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    encoder: Path,
-    texts: Path,
-    tmp_path: Path,
+    encoder: Path, texts: Path, tmp_path: Path, cli: Program
 ) -> None:
     words = ("advise", texts, "--model", encoder, "--device", "cpu", "--workers", "1")
     words += ("--budget", "160-steps", "--steps", "10", "--out", tmp_path / "s", "--json")
-    assert run_cli(monkeypatch, *words) == 0
+    assert cli(*words) == 0
     advice = json.loads((tmp_path / "s" / "advice.json").read_text())
     (row,) = (each for each in advice["candidates"] if each["name"] == "merged")
     assert row["words"] == "each task alone, then merged into one model by task arithmetic"
@@ -199,16 +148,12 @@ def test_the_adviser_races_merged_models_of_a_pretrained_one(
 
 
 def test_ways_are_run_on_frozen_features_first_and_on_adapters_where_they_may_be_the_best(
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    encoder: Path,
-    texts: Path,
-    tmp_path: Path,
+    encoder: Path, texts: Path, tmp_path: Path, cli: Program
 ) -> None:
     words = ("advise", texts, "--model", encoder, "--device", "cpu", "--workers", "1")
     asked = ("--tune", "adapters", "--budget", "240-steps", "--steps", "12", "--max-length", "8")
     out = tmp_path / "study"
-    assert run_cli(monkeypatch, *words, *asked, "--out", out) == 0
+    assert cli(*words, *asked, "--out", out) == 0
     document = json.loads((out / "advice.json").read_text())
     # Of a model that knows nothing, frozen features may well be left out again.
     assert any("The frozen features" in note for note in document["notes"])

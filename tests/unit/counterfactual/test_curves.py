@@ -9,7 +9,6 @@ from hypothesis import strategies as some
 from simulated_logs import NAMES, learning_log
 
 from taskmix.counterfactual import Log, improve_policy, learning_curves, log_from_arrays
-from taskmix.counterfactual._curve_rows import CurveRows
 from taskmix.errors import InputError
 
 MORE = np.array([2000.0, 1000.0, 1000.0])  # a division of 4,000 steps
@@ -145,10 +144,3 @@ def test_a_curve_between_its_knots_is_numpys_interpolation() -> None:
         expected = np.interp(visits, curves.shape.visits[task], curves.shape.performance[task])
         found = curves.at(np.repeat(visits[:, None], 3, axis=1))[:, task]
         np.testing.assert_allclose(found, np.minimum(expected, 1.0))
-
-
-def test_halves_of_a_log_count_the_visits_of_the_whole() -> None:
-    log = learning_log(0)
-    whole, even = CurveRows.of([log]), CurveRows.of([log], fold=0)
-    np.testing.assert_array_equal(even.begins, whole.begins[0::2])
-    np.testing.assert_array_equal(even.ends, whole.ends[0::2])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import product
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 from numpy.typing import NDArray
-from simulated_logs import NAMES, learning_log
+from simulated_logs import NAMES, learning_log, simulate
 
 from taskmix.counterfactual import (
     Log,
@@ -17,10 +18,18 @@ from taskmix.counterfactual import (
     improve_stages,
     learning_curves,
     log_from_arrays,
+    maximise,
+    sum_log,
 )
-from taskmix.counterfactual._folds import half_curves
-from taskmix.counterfactual._shares import LEAST, curve_shares
-from taskmix.counterfactual._slopes import slope_rewards
+from taskmix.counterfactual._improve import ENTROPY_GRID
+from taskmix.counterfactual._slopes import (
+    LEAST,
+    curve_shares,
+    half_curves,
+    half_sums,
+    slope_rewards,
+)
+from taskmix.counterfactual._statistics import stack
 from taskmix.errors import OptionError
 
 THIRD = np.full(3, 1 / 3)
@@ -74,11 +83,6 @@ def test_shares_by_curves_are_as_good_as_any_on_a_grid(rates: list[float], scale
         else -np.inf
     )
     assert float(curve(300.0 * found).mean()) >= best - 2e-3
-
-
-def test_flat_curves_have_uniform_shares() -> None:
-    found = curve_shares(np.zeros_like, budget=100.0, task_count=4)
-    np.testing.assert_allclose(found, 0.25)
 
 
 def test_both_is_the_mean_of_the_policy_and_of_the_shares_by_curves() -> None:
@@ -175,3 +179,38 @@ def test_unknown_words_and_logs_without_losses_are_told() -> None:
         improve_policy(plain, entropy=0.2, division="both")
     with pytest.raises(OptionError, match='With `reward="slope"` the logs should have the loss'):
         improve_policy(plain, entropy=0.2, reward="slope")
+
+
+def test_the_chosen_entropy_is_the_largest_of_those_that_end_best_by_the_other_half() -> None:
+    log = learning_log(0)
+    found = improve_policy(log)
+    even, odd = half_curves([log], learning_curves([log]))
+
+    def visits(weight: float) -> list[np.ndarray]:
+        return [log.rows * maximise(half, weight).probabilities for half in half_sums([log])]
+
+    def end(weight: float) -> float:
+        pairs = zip((odd, even), visits(weight), strict=True)
+        return sum(float(judge.at(taught).mean()) for judge, taught in pairs) / 2
+
+    grid = np.ptp(log.total.means) * ENTROPY_GRID
+    best = max(grid, key=end)
+
+    def error(weight: float) -> float:
+        pairs = zip((odd, even), visits(weight), visits(best), strict=True)
+        return math.hypot(*(float(judge.difference_error(a, b)) for judge, a, b in pairs)) / 2
+
+    tied = [weight for weight in grid if end(best) - end(weight) <= error(weight)]
+    assert found.entropy == pytest.approx(max(tied))
+
+
+def test_several_entropies_and_logs_at_once_are_each_alone() -> None:
+    logs = [simulate(np.random.default_rng(seed)) for seed in range(3)]
+    parts = [sum_log(log.tasks, log.rewards, log.probabilities, task_count=5) for log in logs]
+    weights = np.array([0.05, 0.3])
+    together = maximise(stack(parts), weights[:, None]).probabilities
+    assert together.shape == (2, 3, 5)
+    for row, weight in enumerate(weights):
+        for place, part in enumerate(parts):
+            alone = maximise(part, weight).probabilities
+            np.testing.assert_allclose(together[row, place], alone, atol=1e-9)

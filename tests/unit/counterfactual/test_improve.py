@@ -14,11 +14,8 @@ from taskmix.counterfactual import (
     log_from_arrays,
     maximise,
 )
-from taskmix.counterfactual._folds import half_curves, half_sums
-from taskmix.counterfactual._improve import ENTROPY_GRID
 from taskmix.errors import InputError, OptionError
 from taskmix.policies import Scheduled
-from taskmix.tasks import MultitaskBandit
 
 
 def test_the_entropy_is_chosen_so_that_the_hardest_task_does_not_get_everything() -> None:
@@ -46,29 +43,6 @@ def test_a_log_that_cannot_tell_keeps_to_the_uniform_policy() -> None:
         log = learning_log(seed, rows=600, rates=(0.0, 0.0, 0.0), noise=0.3, hard=False)
         found = improve_policy(log)
         np.testing.assert_allclose(found.probabilities, 1 / 3, atol=0.02)
-
-
-def test_the_chosen_entropy_is_the_largest_of_those_that_end_best_by_the_other_half() -> None:
-    log = learning_log(0)
-    found = improve_policy(log)
-    even, odd = half_curves([log], learning_curves([log]))
-
-    def visits(weight: float) -> list[np.ndarray]:
-        return [log.rows * maximise(half, weight).probabilities for half in half_sums([log])]
-
-    def end(weight: float) -> float:
-        pairs = zip((odd, even), visits(weight), strict=True)
-        return sum(float(judge.at(taught).mean()) for judge, taught in pairs) / 2
-
-    grid = np.ptp(log.total.means) * ENTROPY_GRID
-    best = max(grid, key=end)
-
-    def error(weight: float) -> float:
-        pairs = zip((odd, even), visits(weight), visits(best), strict=True)
-        return math.hypot(*(float(judge.difference_error(a, b)) for judge, a, b in pairs)) / 2
-
-    tied = [weight for weight in grid if end(best) - end(weight) <= error(weight)]
-    assert found.entropy == pytest.approx(max(tied))
 
 
 def test_logs_without_losses_need_a_number() -> None:
@@ -169,8 +143,8 @@ def test_stages_fall_back_to_the_fixed_policy_where_the_log_cannot_support_them(
 
 def test_stages_that_would_end_lower_are_not_taken() -> None:
     # On the bandit the reward rises with stages more often than the scores do.
-    from taskmix.papers._selection._bandit import logs_of
-    from taskmix.papers._selection._bandit_runs import play_fixed
+    from papers.bandit import logs_of
+    from papers.bandit_world import MultitaskBandit, play_fixed
 
     generator = np.random.default_rng(0)
     bandit = MultitaskBandit.sample(generator, environments=6, steps=4000)

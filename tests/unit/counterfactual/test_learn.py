@@ -79,3 +79,13 @@ def test_several_studies_are_pooled_and_labels_choose_among_runs(logged: Study) 
 def test_a_folder_that_is_no_study_is_told(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="Found no such folder"):
         learn(tmp_path / "missing")
+
+
+def test_a_run_of_two_labels_is_chosen_by_either_and_learned_from_once(tmp_path: Path) -> None:
+    study = Study(tmp_path)
+    for label in ("first", "second"):
+        execute(_with(label=label), study)
+    for labels in (["first"], ["second"], ["first", "second"], None):
+        assert len(learn(study, labels=labels, stages=False).runs) == 1
+    with pytest.raises(InputError, match="runs labelled first, second"):
+        learn(study, labels=["third"])

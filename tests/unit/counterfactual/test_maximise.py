@@ -79,20 +79,6 @@ def test_rewards_on_another_scale_with_lambda_on_it_too_give_the_same_policy() -
     )
 
 
-def test_several_entropies_and_logs_at_once_are_each_alone() -> None:
-    logs = [simulate(np.random.default_rng(seed)) for seed in range(3)]
-    parts = [sum_log(log.tasks, log.rewards, log.probabilities, task_count=5) for log in logs]
-    from taskmix.counterfactual._statistics import stack
-
-    weights = np.array([0.05, 0.3])
-    together = maximise(stack(parts), weights[:, None]).probabilities
-    assert together.shape == (2, 3, 5)
-    for row, weight in enumerate(weights):
-        for place, part in enumerate(parts):
-            alone = maximise(part, weight).probabilities
-            np.testing.assert_allclose(together[row, place], alone, atol=1e-9)
-
-
 @pytest.mark.parametrize("weight", [0.05, 0.2, 1.0])
 def test_the_search_of_the_paper_finds_the_same_policy(weight: float) -> None:
     log = simulate(np.random.default_rng(2), rows=5000)

@@ -84,12 +84,13 @@ def must_be_alike(alone: RunFolder, together: RunFolder, tolerance: float = 1e-5
     assert [score[:3] for score in found.scores] == [score[:3] for score in expected.scores]
     for mine, its in zip(found.scores, expected.scores, strict=True):
         assert math.isclose(mine.value, its.value, rel_tol=tolerance, abs_tol=tolerance)
-    means = {
-        score.task: score.value
-        for score in expected.scores
-        if score.split == "dev" and score.metric != "loss"
-    }
-    credits_must_be_alike(together.credits(), alone.credits(), means, tolerance)
+    for of in ("metric", "loss"):
+        means = {
+            score.task: score.value
+            for score in expected.scores
+            if score.split == "dev" and (score.metric == "loss") == (of == "loss")
+        }
+        credits_must_be_alike(together.credits(of), alone.credits(of), means, tolerance)
     steps, wanted = together.steps(), alone.steps()
     assert steps.schema == wanted.schema
     for name in steps.column_names:
@@ -319,3 +320,48 @@ def on_cuda(folder: Path, kind: str, *, drawn: bool, device: str = "cuda") -> li
         base = changed(base, WindowBiLSTM(hidden=8, dimension=6), source=tag_source(folder))
         subsets = (("entities", "parts"), ("parts",), ("parts", "entities"))
     return runs_of(base, subsets, weighting=None if drawn else Equal())
+
+
+def together(runs: Sequence[Run]) -> list[Run]:
+    """The runs, which have to be one fleet: else they would be compared with themselves."""
+    assert Fleet(workers=1).companions(runs) == [len(runs)] * len(runs)
+    return list(runs)
+
+
+def must_meet_half_way(runs: list[Run], whole: Study, folder: Path, calls: int = 2) -> None:
+    """A member's checkpoint is that of a solo run, and either engine goes on from the other's."""
+    fleet, alone = Study(folder / "fleet begins"), Study(folder / "alone begins")
+    results = Fleet(workers=1).run(runs, fleet, stop=after(calls))
+    assert {result.outcome for result in results} == {"stopped"}
+    for run in runs:
+        found = fleet.run(run.specification()).checkpoint()
+        assert found is not None
+        alone_until(run, alone, found.step)
+        wanted = alone.run(run.specification()).checkpoint()
+        assert wanted is not None
+        trees_must_be_alike(found.state, wanted.state)
+        trees_must_be_alike(found.best, wanted.best)
+    for engine, study in ((Here(workers=1), fleet), (Fleet(workers=1), alone)):
+        assert {result.outcome for result in engine.run(runs, study)} == {"finished"}
+        for run in runs:
+            must_be_alike(whole.run(run.specification()), study.run(run.specification()))
+
+
+def word_tasks(folder: Path, names: Sequence[str] = ("letter", "length")) -> FolderSource:
+    """Tasks about short words: whether they have an `a`, how long they are, whether they have an `e`."""
+    chance = random.Random(0)
+    labels: dict[str, Callable[[str], Any]] = {
+        "letter": lambda word: str("a" in word),
+        "length": lambda word: len(word) + 0.5,
+        "vowels": lambda word: str("e" in word),
+    }
+    for name in names:
+        (folder / name).mkdir(parents=True)
+        for split, count in zip(SPLITS, (30, 12, 12), strict=True):
+            words = [
+                "".join(chance.choices("abcdez", k=chance.randint(1, 6))) for _ in range(count)
+            ]
+            rows = [{"text": word, "label": labels[name](word)} for word in words]
+            text = "".join(json.dumps(row) + "\n" for row in rows)
+            (folder / name / f"{split}.jsonl").write_text(text)
+    return FolderSource(path=str(folder))

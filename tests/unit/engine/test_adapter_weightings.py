@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import math
-import random
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from fleet_toys import WORDS, text_source
+from fleet_toys import text_source
+from test_fleet_adapters import prompts, saved
 
-from taskmix.engine import FolderSource, Optimization, Run, execute
-from taskmix.engine._run import build
+from taskmix.engine import Optimization, Run, build, execute
 from taskmix.models import Adapters, named_last_layer, pretrained
 from taskmix.policies import Exp3S, PredictionGain, QuantileScaled
 from taskmix.records import Study
@@ -29,9 +27,6 @@ from taskmix.weighting import (
     PCGrad,
 )
 
-transformers = pytest.importorskip("transformers", reason="the extra `text` is not installed")
-tokenizers = pytest.importorskip("tokenizers", reason="the extra `text` is not installed")
-
 METHODS = (PCGrad(), MGDA(), GradNorm(), CAGrad(), NashMTL(), AlignedMTL(), FAMO())
 REWARD = QuantileScaled(reward=PredictionGain())
 
@@ -40,46 +35,6 @@ REWARD = QuantileScaled(reward=PredictionGain())
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TASKMIX_CACHE", str(tmp_path / "cache"))
     torch.set_num_threads(1)
-
-
-def saved(folder: Path, kind: str) -> str:
-    """A small pretrained model, which is random, and a tokenizer of words."""
-    torch.manual_seed(0)
-    path = folder / kind
-    sizes: dict[str, Any] = {
-        "vocab_size": 80,
-        "hidden_size": 16,
-        "num_hidden_layers": 2,
-        "num_attention_heads": 2,
-        "intermediate_size": 24,
-        "max_position_embeddings": 64,
-    }
-    if kind == "bert":
-        transformers.BertModel(transformers.BertConfig(**sizes)).save_pretrained(path)
-    else:
-        transformers.LlamaForCausalLM(transformers.LlamaConfig(**sizes)).save_pretrained(path)
-    pieces = ["[PAD]", "[UNK]", "[END]", *WORDS]
-    vocabulary = {piece: place for place, piece in enumerate(pieces)}
-    tokenizer = tokenizers.Tokenizer(tokenizers.models.WordLevel(vocabulary, unk_token="[UNK]"))
-    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
-    transformers.PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer, pad_token="[PAD]", unk_token="[UNK]", eos_token="[END]"
-    ).save_pretrained(path)
-    return str(path)
-
-
-def prompts(folder: Path) -> FolderSource:
-    chance = random.Random(0)
-    for name in ("first", "second"):
-        (folder / "prompts" / name).mkdir(parents=True)
-        for split in ("train", "dev"):
-            rows = [
-                {"prompt": " ".join(chance.choices(WORDS, k=4)), "answer": chance.choice(WORDS)}
-                for _ in range(12)
-            ]
-            text = "".join(json.dumps(row) + "\n" for row in rows)
-            (folder / "prompts" / name / f"{split}.jsonl").write_text(text)
-    return FolderSource(path=str(folder / "prompts"))
 
 
 def run_of(folder: Path, kind: str, tune: Any, **options: Any) -> Run:

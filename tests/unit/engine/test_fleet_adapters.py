@@ -24,14 +24,8 @@ from fleet_toys import (
 )
 
 from taskmix.engine import Fleet, FolderSource, Here, Run
-from taskmix.engine._fleet import _writing
-from taskmix.engine._fleet._adapters import find_way
-from taskmix.engine._fleet._pieces import PiecePool, Way
-from taskmix.engine._fleet._plan import why_alone
-from taskmix.engine._fleet._pool import Numbering
-from taskmix.engine._run import encode
 from taskmix.errors import TaskmixWarning
-from taskmix.models import Adapters, FrozenBase, Transformer, frozen_base
+from taskmix.models import Adapters, FrozenBase, Transformer
 from taskmix.policies import HardProgress
 from taskmix.records import Study
 from taskmix.tasks import TaskSet, tables_as_tasks
@@ -68,11 +62,6 @@ CONFIGS: dict[str, Any] = {
         transformers.GPT2Config(vocab_size=80, n_embd=16, n_layer=2, n_head=2, n_positions=64)
     ),
 }
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> None:
-    torch.set_num_threads(1)
 
 
 @dataclass(frozen=True)
@@ -117,7 +106,6 @@ def adapted(folder: Path, kind: str = "bert", source: Any = None, **options: Any
     return changed(RUN, architecture, source=source or text_source(folder), steps=8, batch_size=8)
 
 
-PACKED = ("bert", "distilbert", "roberta", "llama", "gpt2")  # the others read padded rows
 TEXTS = (("two", "three"), ("long", "two"), ("pair", "two", "long"), ("pair",))
 
 
@@ -132,16 +120,6 @@ def test_an_architecture_needs_no_code_of_its_own(tmp_path: Path, kind: str) -> 
     side_by_side(runs, tmp_path, tolerance=1e-4)
 
 
-@pytest.mark.parametrize("kind", CONFIGS)
-def test_rows_are_packed_where_the_network_answers_as_to_padded_ones(
-    tmp_path: Path, kind: str
-) -> None:
-    run = adapted(tmp_path, kind)
-    pool = PiecePool(Numbering([encode(run)]), torch.device("cpu"))
-    base = frozen_base(str(tmp_path / kind), torch.device("cpu"))
-    assert find_way(base, pool, torch.float32).packed == (kind in PACKED)
-
-
 def test_rows_of_one_length_are_read_without_a_look_up(tmp_path: Path) -> None:
     base = adapted(tmp_path)
     architecture = replace(
@@ -149,8 +127,6 @@ def test_rows_of_one_length_are_read_without_a_look_up(tmp_path: Path) -> None:
     )  # of texts up to 20 words: some are cut
     source = EvenTexts()
     runs = runs_of(changed(base, architecture, source=source), [("a", "b"), ("b",)], weighting=None)
-    pool = PiecePool(Numbering([encode(runs[0])]), torch.device("cpu"))
-    assert pool.room(torch.zeros(1, 2, 8, dtype=torch.long), 1, Way(packed=True)).even
     side_by_side(runs, tmp_path, tolerance=1e-4)
 
 
@@ -208,7 +184,9 @@ def prompts(folder: Path) -> FolderSource:
 def test_answers_are_learned_and_scored_as_alone(
     tmp_path: Path, weighting: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_writing, "SCORES_AT_ONCE", 80 * 5)  # some places at a time
+    monkeypatch.setattr(
+        "taskmix.engine._fleet._adapters.SCORES_AT_ONCE", 80 * 5
+    )  # some places at a time
     base = adapted(tmp_path, "llama", source=prompts(tmp_path))
     subsets = (("first", "second"), ("second",), ("second", "first"))
     side_by_side(runs_of(base, subsets, weighting=weighting), tmp_path, tolerance=1e-4)
@@ -217,11 +195,14 @@ def test_answers_are_learned_and_scored_as_alone(
 def test_what_no_fleet_takes_is_said_with_the_reason(tmp_path: Path) -> None:
     run = adapted(tmp_path)
     architecture: Any = run.architecture
-    assert why_alone(run) is None
-    whole = replace(run, architecture=replace(architecture, tune="all"))
-    assert "every weight" in str(why_alone(whole))
+    whole = replace(architecture, tune="all")
     dropping = replace(architecture, adapters=Adapters(dropout=0.1))
-    assert "dropout" in str(why_alone(replace(run, architecture=dropping)))
+    fleet = Fleet(workers=1)
+    assert fleet.companions([run, replace(run, seed=1)]) == [2, 2]
+    for alone, words in ((whole, "every weight"), (dropping, "dropout")):
+        some = [replace(run, architecture=alone, seed=seed) for seed in range(2)]
+        with pytest.warns(TaskmixWarning, match=f"one by one, because .*{words}"):
+            assert {r.outcome for r in fleet.run(some, Study(tmp_path / words))} == {"finished"}
 
 
 def test_a_base_that_cannot_be_compiled_is_trained_as_it_is(

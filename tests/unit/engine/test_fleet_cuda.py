@@ -12,8 +12,6 @@ import torch
 from fleet_toys import RUN, on_cuda, passage_runs, runs_of, side_by_side
 
 from taskmix.engine import Fleet
-from taskmix.engine._fleet import _causal
-from taskmix.engine._fleet._compiled import SWITCH
 from taskmix.errors import TaskmixWarning
 from taskmix.models import CausalTransformer
 from taskmix.policies import HardProgress, QuantileScaled
@@ -72,12 +70,12 @@ def test_members_learn_from_their_losses_as_they_do_alone(
 def test_compiled_causal_models_are_as_near_to_plain_ones_as_bfloat16_lets_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str
 ) -> None:
-    monkeypatch.setattr(_causal, "COMPILED_STEPS", 1)
+    monkeypatch.setattr("taskmix.engine._fleet._causal.COMPILED_STEPS", 1)
     wide = CausalTransformer(layers=2, width=64, attention_heads=2, context=48)
     runs = passage_runs(tmp_path, device="cuda", precision="bfloat16", architecture=wide)
     results = []
     for setting in ("0", words):
-        monkeypatch.setenv(SWITCH, setting)
+        monkeypatch.setenv("TASKMIX_COMPILE", setting)
         with warnings.catch_warnings():
             warnings.simplefilter("error", TaskmixWarning)  # that something does not compile is one
             results.append(Fleet(workers=1).run(runs, Study(tmp_path / setting)))

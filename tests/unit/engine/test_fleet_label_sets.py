@@ -12,23 +12,26 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import torch
-from fleet_toys import RUN, SPLITS, WORDS, changed, runs_of, side_by_side
+from fleet_toys import (
+    RUN,
+    SPLITS,
+    WORDS,
+    changed,
+    must_meet_half_way,
+    runs_of,
+    side_by_side,
+    together,
+)
 from test_fleet_adapters import adapted
-from test_fleet_learning import BY_MEMBER, STACKED, must_meet_half_way, name_of, together
+from test_fleet_learning import BY_MEMBER, STACKED, name_of
 
 from taskmix.engine import FolderSource
-from taskmix.engine._fleet._weighing import can_be_stacked
 from taskmix.models import Perceptron, TextConvolution
 from taskmix.records import Study
 from taskmix.tasks import MISSING, Split, Task, TaskSet
 from taskmix.weighting import FAMO, Equal, FixedWeights, PCGrad
 
 DECISIONS: list[Any] = [Equal(), None]
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> None:
-    torch.set_num_threads(1)
 
 
 @dataclass(frozen=True)
@@ -164,10 +167,6 @@ def test_a_run_with_missing_losses_is_gone_on_with_by_either_engine(tmp_path: Pa
     runs = runs_of(base, (("many", "sum"), ("sum", "two")), weighting=STACKED[1])
     side_by_side(runs, tmp_path)
     must_meet_half_way(runs, Study(tmp_path / "alone"), tmp_path)
-
-
-def test_methods_are_asked_for_all_members_at_once_where_losses_are_missing_too() -> None:
-    assert all(can_be_stacked(method, 3, sparse=True) for method in STACKED)
 
 
 def test_a_method_of_gradients_does_without_a_task_and_one_of_every_task_passes_rows_over(

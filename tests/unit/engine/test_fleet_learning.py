@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -14,24 +13,18 @@ import torch
 from fleet_toys import (
     RUN,
     SharedRows,
-    after,
-    alone_until,
     changed,
-    must_be_alike,
+    must_meet_half_way,
     runs_of,
     side_by_side,
     tag_source,
     text_source,
-    trees_must_be_alike,
+    together,
 )
 from torch import Tensor
 
 import taskmix.weighting
-from taskmix.engine import Fleet, Here, Optimization, Run
-from taskmix.engine._fleet import _stepper
-from taskmix.engine._fleet._fleet import StackedModels
-from taskmix.engine._fleet._together import Together, plan_units
-from taskmix.engine._fleet._weighing import MemberWeighing, StackedWeighing, can_be_stacked
+from taskmix.engine import Fleet, Optimization
 from taskmix.errors import RunError
 from taskmix.models import TextConvolution, WindowBiLSTM
 from taskmix.policies import (
@@ -140,37 +133,8 @@ REWARDS: list[Any] = [
 ]
 
 
-@pytest.fixture(autouse=True)
-def one_thread() -> None:
-    torch.set_num_threads(1)
-
-
 def name_of(value: Any) -> str:
     return type(value).__name__
-
-
-def together(runs: Sequence[Run]) -> list[Run]:
-    """The runs, which have to be one fleet: else they would be compared with themselves."""
-    assert [type(unit) for unit in plan_units(runs, chunk=None, workers=1)] == [Together]
-    return list(runs)
-
-
-def must_meet_half_way(runs: list[Run], whole: Study, folder: Path, calls: int = 2) -> None:
-    """A member's checkpoint is that of a solo run, and either engine goes on from the other's."""
-    fleet, alone = Study(folder / "fleet begins"), Study(folder / "alone begins")
-    results = Fleet(workers=1).run(runs, fleet, stop=after(calls))
-    assert {result.outcome for result in results} == {"stopped"}
-    for run in runs:
-        found = fleet.run(run.specification()).checkpoint()
-        assert found is not None
-        alone_until(run, alone, found.step)
-        wanted = alone.run(run.specification()).checkpoint()
-        assert wanted is not None
-        trees_must_be_alike(found.state, wanted.state)
-    for engine, study in ((Here(workers=1), fleet), (Fleet(workers=1), alone)):
-        assert {result.outcome for result in engine.run(runs, study)} == {"finished"}
-        for run in runs:
-            must_be_alike(whole.run(run.specification()), study.run(run.specification()))
 
 
 @pytest.mark.parametrize("weighting", [*STACKED, *BY_MEMBER, WorstOrAll()], ids=name_of)
@@ -193,27 +157,6 @@ def test_the_weightings_tried_here_are_all_there_are() -> None:
         and Needs.LOSSES_AFTER not in method.needs
     }
     assert joining == {Equal, FixedWeights, *map(type, [*STACKED, *BY_MEMBER])}
-
-
-def test_a_method_is_asked_for_all_members_at_once_where_it_can_be(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert all(can_be_stacked(method, 3) for method in STACKED)
-    assert not any(can_be_stacked(method, 3) for method in [*BY_MEMBER, WorstOrAll()])
-    built = []
-    lay_out = StackedModels._lay_out
-
-    def watched(fleet: StackedModels) -> None:
-        lay_out(fleet)
-        built.append(type(fleet.weighing))
-
-    monkeypatch.setattr(StackedModels, "_lay_out", watched)
-    for number, weighting in enumerate((GroupDRO(), BanditMTL(), Equal())):
-        runs = runs_of(WEIGHED, SUBSETS, weighting=weighting, steps=2)
-        Fleet(workers=1).run(runs, Study(tmp_path / str(number)))
-    # Targets are missing there, so that even equal weights depend on the step; here none is.
-    Fleet(workers=1).run(runs_of(weighting=Equal(), steps=2), Study(tmp_path / "whole"))
-    assert built == [StackedWeighing, MemberWeighing, StackedWeighing, type(None)]
 
 
 @pytest.mark.parametrize(
@@ -285,7 +228,7 @@ def test_a_reward_that_fails_ends_its_own_member_alone(tmp_path: Path) -> None:
 def test_more_steps_between_evaluations_than_are_decided_at_once_are_all_learned_from(
     tmp_path: Path, weighting: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_stepper, "AHEAD_STEPS", 4)
+    monkeypatch.setattr("taskmix.engine._fleet._stepper.AHEAD_STEPS", 4)
     reward = None if weighting else HardProgress()
     base = replace(WEIGHED, evaluate_every=None, checkpoint_every=None)
     side_by_side(runs_of(base, SUBSETS, weighting=weighting, reward=reward, steps=50), tmp_path)

@@ -42,13 +42,6 @@ def files(folder: Path) -> set[str]:
     }
 
 
-def test_a_model_takes_the_place_of_another_and_leaves_nothing_of_it(tmp_path: Path) -> None:
-    save(tmp_path / "model", "old")
-    save(tmp_path / "model", "new")
-    assert content(tmp_path / "model") == "new"
-    assert len(files(tmp_path / "model")) == 3
-
-
 @pytest.mark.parametrize("study", [False, True])
 def test_a_folder_of_something_else_is_refused_and_untouched(tmp_path: Path, study: bool) -> None:
     name = "0f0f0f0f0f0f/run.json" if study else "thesis.txt"
@@ -98,16 +91,6 @@ def test_a_list_that_names_files_of_others_deletes_none(tmp_path: Path) -> None:
     save(folder, "new")
     assert (tmp_path / "thesis.txt").read_text() == "mine"
     assert content(folder) == "new"
-
-
-def test_a_block_that_fails_leaves_the_old_model_alone(tmp_path: Path) -> None:
-    save(tmp_path, "old")
-    before = files(tmp_path)
-    with pytest.raises(ZeroDivisionError), replacing_model(tmp_path) as (mark, _):
-        (tmp_path / f"model0-{mark}.safetensors").write_text("new")
-        raise ZeroDivisionError
-    assert files(tmp_path) == before
-    assert content(tmp_path) == "old"
 
 
 def test_two_writers_at_once_are_told_apart(tmp_path: Path) -> None:

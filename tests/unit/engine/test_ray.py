@@ -15,26 +15,27 @@ import fsspec
 import pytest
 import ray
 import torch
-from older import make_older, older_name
+from hypothesis import given
+from hypothesis import strategies as st
 
 from taskmix.engine import (
     DigitsSource,
     Executed,
     Here,
     Observers,
-    Optimization,
     Progress,
     Ray,
     Run,
     cluster,
-    execute,
 )
 from taskmix.engine._apart import take_apart
-from taskmix.engine._ray import _sender
+from taskmix.engine._ray import _cluster, _sender
+from taskmix.engine._ray._cluster import Places
+from taskmix.engine._ray._sender import Job, Queue
 from taskmix.engine._ray._work import Done, do_job
-from taskmix.errors import InputError, OptionError, RecordError
+from taskmix.errors import InputError, MissingExtraError, OptionError, RecordError
 from taskmix.models import HardSharing, Perceptron
-from taskmix.policies import SizeProportional
+from taskmix.policies import Exp3, SizeProportional
 from taskmix.records import Study, pack_run, unpack_run
 from taskmix.tasks import EncodedTasks
 from taskmix.weighting import BanditMTL
@@ -49,12 +50,13 @@ RUN = Run(
     checkpoint_every=4,
     seed=0,
 )
+JOB_RUN = replace(RUN, policy=None, steps=10, evaluate_every=None, checkpoint_every=None)
 RUNS = [*(replace(RUN, seed=seed) for seed in range(4)), replace(RUN, tasks=("parity", "half"))]
 RUNS.append(replace(RUN, policy=None, weighting=BanditMTL(), label="bandit"))
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _cluster() -> Iterator[None]:
+def _local_cluster() -> Iterator[None]:
     with cluster(workers=2):
         ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])
         yield
@@ -117,70 +119,25 @@ def test_a_lean_study_stays_lean(tmp_path: Path, here: Study, shared_disk: bool 
         assert found.scores == expected.scores
 
 
-def test_a_run_that_is_asked_for_twice_is_done_once(tmp_path: Path) -> None:
-    results = Ray().run([RUN, replace(RUN, seed=1), RUN], Study(tmp_path))
-    assert [result.outcome for result in results] == ["finished"] * 3
-    assert results[0] is results[2]
-    assert len(list(Study(tmp_path).runs())) == 2
-
-
-@pytest.mark.parametrize("shared_disk", [None, False], ids=["shared disk", "by post"])
-def test_runs_that_are_equal_but_for_their_labels_are_done_once(
-    tmp_path: Path, shared_disk: bool | None
-) -> None:
+def test_runs_that_are_equal_but_for_their_labels_are_done_once_by_post(tmp_path: Path) -> None:
     study, other = Study(tmp_path), replace(RUN, label="other")
-    for number, result in Ray(shared_disk=shared_disk).stream([RUN, other, RUN], study):
+    for number, result in Ray(shared_disk=False).stream([RUN, other, RUN], study):
         assert result.outcome in ("finished", "already finished")
         assert result.summary is not None
         assert result.summary.label == (other if number == 1 else RUN).label
     (summary,) = study.summaries()
     assert summary.labels == (RUN.label, "other")
-    Ray(shared_disk=shared_disk).run([replace(RUN, label="third")], study)
+    Ray(shared_disk=False).run([replace(RUN, label="third")], study)
     assert set(study.scores()["label"].to_pylist()) == {RUN.label, "other", "third"}
 
 
-@pytest.mark.parametrize("shared_disk", [None, False], ids=["shared disk", "by post"])
-def test_a_run_that_version_0_1_began_goes_on_in_its_own_folder(
-    tmp_path: Path, here: Study, shared_disk: bool | None
-) -> None:
-    study = Study(tmp_path)
-    steps: list[object] = []
-    stop = {"listener": steps.append, "should_stop": lambda: len(steps) > 12}
-    assert execute(RUNS[0], study, **stop).outcome == "stopped"  # type: ignore[arg-type]
-    make_older(RUNS[0].folder(study), RUNS[0])
-    other = replace(RUNS[0], label="other")
-    (result,) = Ray(shared_disk=shared_disk).run([other], Study(tmp_path))
-    assert result.outcome == "finished"
-    assert [folder.name for folder in Study(tmp_path).runs()] == [older_name(RUNS[0])]
-    assert set(Study(tmp_path).scores()["label"].to_pylist()) == {RUNS[0].label, "other"}
-    one, two = RUNS[0].folder(here), RUNS[0].folder(Study(tmp_path))
-    assert one.steps().drop_columns(["seconds"]).equals(two.steps().drop_columns(["seconds"]))
-
-
-def test_a_store_takes_labels_that_come_later_and_has_runs_of_version_0_1(tmp_path: Path) -> None:
+def test_a_store_takes_labels_that_come_later(tmp_path: Path) -> None:
     store, first = "memory://bucket/labels", Study(tmp_path / "first")
     Ray(store=store).run([RUN], first)
     Ray(store=store).run([replace(RUN, label="other")], first)
     Ray(store=store).run([RUN], Study(tmp_path / "second"))
     (summary,) = Study(tmp_path / "second").summaries()
     assert summary.labels == (RUN.label, "other")
-
-    make_older(RUN.folder(first), RUN)
-    old = "memory://bucket/older"
-    Ray(store=old).run([RUN], Study(tmp_path / "first"))
-    (result,) = Ray(store=old).run([RUN], Study(tmp_path / "third"))
-    assert result.outcome == "already finished"
-    assert [each.name for each in Study(tmp_path / "third").runs()] == [older_name(RUN)]
-
-
-def test_fresh_starts_over(tmp_path: Path, here: Study) -> None:
-    study = Study(tmp_path)
-    Ray().run(RUNS[:2], study)
-    before = [folder.path.stat().st_mtime_ns for folder in study.runs()]
-    results = Ray().run(RUNS[:2], study, fresh=True)
-    assert {result.outcome for result in results} == {"finished"}
-    assert before != [folder.path.stat().st_mtime_ns for folder in study.runs()]
-    must_be_the_same(here, study, RUNS[:2])
 
 
 @pytest.mark.parametrize("shared_disk", [None, False], ids=["shared disk", "by post"])
@@ -248,13 +205,11 @@ def test_a_worker_with_a_gpu_trains_its_runs_as_a_fleet(tmp_path: Path, shared_d
     sender = _sender.Sender(study, workers=None, shared_disk=shared_disk)
     plain = [replace(RUN, policy=None, seed=seed) for seed in range(3)]
     tasks = ray.put(take_apart(RUN.load()))
-    names = [run.folder(study).name for run in plain]
     # On the CPU of this cluster: what a GPU's worker does but for the device.
     done = ray.get(
         ray.remote(do_job).remote(
             (7, 9, 8),
             plain,
-            names,
             True,
             sender._common,
             sender.ear.post,
@@ -273,13 +228,6 @@ def test_a_worker_with_a_gpu_trains_its_runs_as_a_fleet(tmp_path: Path, shared_d
         if not shared_disk:
             assert unpack_run(folder, files[number])
         assert folder.is_finished
-
-
-def test_a_run_that_diverges_fails_alone(tmp_path: Path) -> None:
-    bad = replace(RUN, optimization=Optimization(optimizer="sgd", learning_rate=1e30))
-    results = Ray().run([bad, RUNS[0]], Study(tmp_path))
-    assert [result.outcome for result in results] == ["failed", "finished"]
-    assert "should be finite" in (results[0].error or "")
 
 
 def test_what_the_user_must_mend_stops_all(tmp_path: Path) -> None:
@@ -347,3 +295,116 @@ def test_a_cluster_within_a_cluster_is_the_same_one() -> None:
     with cluster("10.0.0.1:1", workers=1):
         assert ray.get_runtime_context().get_node_id() == before
     assert ray.is_initialized()
+
+
+def runs(count: int) -> Iterator[Run]:
+    return (replace(JOB_RUN, seed=seed) for seed in range(count))
+
+
+def all_jobs(queue: Queue, places: Places) -> list[Job]:
+    jobs = []
+    while (job := queue.next_job(places, cores=places.cores, gpus=places.gpus)) is not None:
+        jobs.append(job)
+    return jobs
+
+
+@given(count=st.integers(0, 300), cores=st.integers(1, 8), seconds=st.floats(0.0, 3.0))
+def test_every_run_is_in_one_job_in_order(count: int, cores: int, seconds: float) -> None:
+    queue = Queue(runs(count), lambda number, run: number % 7 == 3)
+    queue.took(seconds)
+    jobs = all_jobs(queue, Places(cores, 0))
+    numbers = [number for job in jobs for number in job.numbers]
+    assert numbers == [number for number in range(count) if number % 7 != 3]
+    assert [run.seed for job in jobs for run in job.runs] == numbers
+    assert queue.is_empty
+
+
+def test_short_runs_share_a_job_and_long_ones_do_not() -> None:
+    def first_job(seconds: float) -> int:
+        queue = Queue(runs(1000), lambda number, run: False)
+        queue.took(seconds)
+        job = queue.next_job(Places(2, 0), cores=1, gpus=0)
+        assert job is not None
+        return len(job.runs)
+
+    assert first_job(0.1) == 20  # twenty of a tenth of a second are two seconds
+    assert first_job(1.5) == 1
+    assert first_job(0.0) == 64
+
+
+def test_the_last_runs_are_shared_out_among_the_cores() -> None:
+    queue = Queue(runs(16), lambda number, run: False)
+    queue.took(0.001)
+    sizes = [len(job.runs) for job in all_jobs(queue, Places(4, 0))]
+    assert max(sizes) == 2
+    assert sum(sizes) == 16
+
+
+def test_runs_on_a_gpu_become_one_fleet_for_each_gpu() -> None:
+    plain = [replace(JOB_RUN, seed=seed, device="cuda:1") for seed in range(10)]
+    adaptive = replace(JOB_RUN, device="cuda", policy=Exp3(exploration=0.1))
+    queue = Queue([*plain, adaptive], lambda number, run: False)
+    jobs = all_jobs(queue, Places(8, 2))
+    assert [len(job.runs) for job in jobs] == [5, 5, 1]
+    assert all(job.on_gpu for job in jobs)
+    assert {run.device for job in jobs for run in job.runs} == {"cuda"}
+
+
+def test_a_queue_draws_no_more_than_a_window() -> None:
+    drawn = 0
+
+    def endless() -> Iterator[Run]:
+        nonlocal drawn
+        while True:
+            drawn += 1
+            yield replace(JOB_RUN, seed=drawn)
+
+    queue = Queue(endless(), lambda number, run: False)
+    for _ in range(10):
+        assert queue.next_job(Places(2, 0), cores=1, gpus=0) is not None
+    assert drawn <= _sender.WINDOW + 1
+
+
+def test_another_attempt_comes_after_a_while_that_grows(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 100.0
+    monkeypatch.setattr(_sender.time, "monotonic", lambda: now)
+    queue = Queue(runs(0), lambda number, run: False)
+    job = Job((4,), (JOB_RUN,), on_gpu=False).later(died=True).later()
+    assert (job.attempt, job.deaths) == (2, 1)
+    queue.put_back(job)
+    assert not queue.is_empty
+    assert queue.next_job(Places(1, 0), cores=1, gpus=0) is None
+    now += 2 * _sender.FIRST_PAUSE
+    assert queue.next_job(Places(1, 0), cores=1, gpus=0) == job
+    assert queue.is_empty
+
+
+def test_a_fleet_is_tried_again_whole_and_other_runs_one_by_one() -> None:
+    runs_of_job = tuple(runs(3))
+    for on_gpu, sizes in ((True, [3]), (False, [1, 1, 1])):
+        queue = Queue(runs(0), lambda number, run: False)
+        queue.put_back(Job((5, 6, 7), runs_of_job, on_gpu=on_gpu))
+        jobs = all_jobs(queue, Places(1, 1))
+        assert [len(job.runs) for job in jobs] == sizes
+        assert [number for job in jobs for number in job.numbers] == [5, 6, 7]
+    rest = Job((5, 6, 7), runs_of_job, on_gpu=True).only([7, 5])
+    assert (rest.numbers, [run.seed for run in rest.runs]) == ((7, 5), [2, 0])
+
+
+def test_without_ray_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'taskmix\[cluster\]'"):
+        _cluster.import_ray()
+
+
+def test_a_cluster_without_gpus_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_cluster, "count_places", lambda workers: Places(2, 0))
+    assert _cluster.choose_cluster_device("auto") == "cpu"
+    assert _cluster.choose_cluster_device("cpu") == "cpu"
+    with pytest.raises(OptionError, match="should have GPUs"):
+        _cluster.choose_cluster_device("cuda:1")
+    with pytest.raises(OptionError, match="auto, cpu or cuda"):
+        _cluster.choose_cluster_device("tpu")
+    monkeypatch.setattr(_cluster, "count_places", lambda workers: Places(2, 4))
+    assert _cluster.choose_cluster_device("auto") == "cuda"
+    assert _cluster.choose_cluster_device("cuda:3") == "cuda"

@@ -112,6 +112,13 @@ def trained(make: object, architecture: Architecture, tmp_path: Path) -> tuple[R
     return run, study
 
 
+@pytest.fixture(scope="module")
+def of_texts(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Run, Study]:
+    """A folder with two tasks of texts, a study of them and a model that is kept."""
+    folder = tmp_path_factory.mktemp("texts")
+    return folder, *trained(texts, CASES[0][1], folder)
+
+
 @pytest.mark.parametrize(("make", "architecture"), CASES)
 def test_what_is_predicted_for_the_test_file_has_the_recorded_score(
     make: object, architecture: Architecture, tmp_path: Path
@@ -183,9 +190,10 @@ def test_a_pretrained_encoder_lies_beside_its_heads(tmp_path: Path) -> None:
     assert counts.f1 == pytest.approx(recorded)
 
 
-def test_rows_come_as_mappings_columns_or_files_and_need_no_label(tmp_path: Path) -> None:
-    trained(texts, TextConvolution(filters=4, dimension=6, kernels=(3,)), tmp_path)
-    model = load_model(tmp_path / "model")
+def test_rows_come_as_mappings_columns_or_files_and_need_no_label(
+    of_texts: tuple[Path, Run, Study], tmp_path: Path
+) -> None:
+    model = load_model(of_texts[0] / "model")
     rows = [{"text": "one two"}, {"text": "nine ten eleven"}]
     found = model.predict(rows, "first")
     assert found == model.predict({"text": [row["text"] for row in rows]}, "first")
@@ -196,9 +204,11 @@ def test_rows_come_as_mappings_columns_or_files_and_need_no_label(tmp_path: Path
     assert "first, second" in repr(model)
 
 
-def test_what_does_not_fit_is_told_in_a_sentence(tmp_path: Path) -> None:
-    trained(texts, TextConvolution(filters=4, dimension=6, kernels=(3,)), tmp_path)
-    model = load_model(tmp_path / "model")
+def test_what_does_not_fit_is_told_in_a_sentence(
+    of_texts: tuple[Path, Run, Study], tmp_path: Path
+) -> None:
+    folder, _, study = of_texts
+    model = load_model(shutil.copytree(folder / "model", tmp_path / "model"))
     with pytest.raises(OptionError, match=r"first, second\. Found none"):
         model.predict([{"text": "x"}])
     with pytest.raises(OptionError, match="Found `third`"):
@@ -211,14 +221,16 @@ def test_what_does_not_fit_is_told_in_a_sentence(tmp_path: Path) -> None:
     assert len(model.predict([{"text": "x"}, {"text": None}], "first", on_note=notes.append)) == 2
     assert notes == ["1 text is empty, and kept; the first is the rows given, row 2."]
     with pytest.raises(InputError, match="should be a folder with a trained model"):
-        load_model(tmp_path / "study")
+        load_model(study.path)
     (tmp_path / "model" / "model.json").write_text("{}")
     with pytest.raises(RecordError, match="version"):
         load_model(tmp_path / "model")
 
 
-def test_a_plan_with_groups_has_a_model_for_each_of_them(tmp_path: Path) -> None:
-    run, study = trained(texts, TextConvolution(filters=4, dimension=6, kernels=(3,)), tmp_path)
+def test_a_plan_with_groups_has_a_model_for_each_of_them(
+    of_texts: tuple[Path, Run, Study], tmp_path: Path
+) -> None:
+    _, run, study = of_texts
     alone = replace(run, tasks=("second",))
     execute(alone, study)
     save_models(tmp_path / "model", [(run, ("first",)), (alone, ("second",))], study)

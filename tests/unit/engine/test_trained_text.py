@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
+from taskmix.cli import run_command
 from taskmix.engine import Fleet, FolderSource, Optimization, Run, execute, load_model, save_models
 from taskmix.errors import InputError, OptionError
 from taskmix.models import Transformer, choose_architecture
@@ -88,19 +89,23 @@ def test_a_kept_model_writes_what_was_scored_in_training(
 
 
 def test_predict_prints_and_writes_answers(
-    kept: tuple[Path, dict[str, float]], tmp_path: Path
+    kept: tuple[Path, dict[str, float]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    from taskmix.cli._app import app
-
     rows = tmp_path / "new.csv"
     rows.write_text("prompt\nbig?\nsmall?\n")
-    command = ["predict", str(kept[0]), str(rows), "--task", "ask"]
-    found = CliRunner().invoke(app, command)
-    assert found.exit_code == 0, found.output
-    lines = [json.loads(line) for line in found.stdout.splitlines()]
-    assert [sorted(line) for line in lines] == [["answer", "log_probability"]] * 2
     table = tmp_path / "answers.csv"
-    assert CliRunner().invoke(app, [*command, "--answers", str(table)]).exit_code == 0
+    words = ["taskmix", "predict", str(kept[0]), str(rows), "--task", "ask"]
+    for more in ([], ["--answers", str(table)]):
+        monkeypatch.setattr(sys, "argv", [*words, *more])
+        with pytest.raises(SystemExit) as ended:
+            run_command()
+        assert not ended.value.code
+        if not more:
+            lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+            assert [sorted(line) for line in lines] == [["answer", "log_probability"]] * 2
     assert table.read_text().splitlines()[0] == '"answer","log_probability"'
 
 

@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,11 +15,22 @@ from typing import Any
 import pytest
 import torch
 
-from taskmix.engine import DigitsSource, Executed, Here, Observers, Progress, Run, Workers, never
-from taskmix.engine._encodings import KeptEncodings
+from taskmix.engine import (
+    DigitsSource,
+    Executed,
+    Here,
+    Observers,
+    Progress,
+    Run,
+    Workers,
+    cluster,
+    never,
+)
 from taskmix.engine._run import encode
-from taskmix.engine._units import work_off
-from taskmix.errors import InputError, MissingExtraError, RunError
+from taskmix.engine._source import KeptEncodings
+from taskmix.engine._units import SingleUnit, _Done, _pooled, run_units
+from taskmix.engine._workers import Died, Ended
+from taskmix.errors import InputError, MissingExtraError, RecordError, RunError
 from taskmix.models import Perceptron
 from taskmix.records import Study
 from taskmix.tasks import DenseInputs, EncodedSplit, EncodedTask, EncodedTasks, TaskSet
@@ -104,7 +117,7 @@ def test_a_unit_that_does_not_stop_is_ended(tmp_path: Path) -> None:
 def test_an_error_that_cannot_travel_is_told_in_its_words(tmp_path: Path) -> None:
     with Workers(2) as workers, pytest.raises(InputError, match="This needs the package"):
         units = [Stubborn(error=True)]
-        work_off(
+        run_units(
             units,
             [RUN],
             Study(tmp_path),
@@ -120,11 +133,11 @@ def test_a_worker_whose_parent_is_gone_ends_without_a_word() -> None:
     """Its first word may come before it has heard that nobody listens."""
     alone = (
         "from multiprocessing import Pipe\n"
-        "from taskmix.engine import _worker\n"
-        "_worker._listen = lambda *_: None\n"
+        "from taskmix.engine import _workers\n"
+        "_workers._listen = lambda *_: None\n"
         "here, there = Pipe()\n"
         "here.close()\n"
-        "_worker.serve(there, 0)\n"
+        "_workers.serve(there, 0)\n"
     )
     ended = subprocess.run([sys.executable, "-c", alone], capture_output=True, text=True)
     assert (ended.returncode, ended.stdout, ended.stderr) == (1, "", "")
@@ -154,3 +167,96 @@ def test_an_encoding_is_made_once_and_the_oldest_are_forgotten() -> None:
     for name in ("a", "b", "a", "c", "a", "b"):
         kept.get(tasks, name, lambda name=name: make(name))  # type: ignore[misc]
     assert made == ["a", "b", "c", "b"], "b was used least recently when c came"
+
+
+def unheard(progress: Progress) -> None: ...
+
+
+@dataclass
+class NumberedUnit:
+    number: int
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        return (self.number,)
+
+
+class InstantWorkers:
+    """Two that do a unit as soon as somebody listens."""
+
+    count = 2
+
+    def __init__(self) -> None:
+        self.flying: list[Any] = []
+        self.most = self.begun = self.closed = 0
+        self.deaths: list[bool] = []  # of the units to come
+        self.fresh: list[bool] = []
+
+    @property
+    def at_work(self) -> int:
+        return len(self.flying)
+
+    def start(self, wanted: int) -> None: ...
+
+    def give(self, unit: Any, study: Study, *, fresh: bool) -> bool:
+        if len(self.flying) == self.count:
+            return False
+        self.flying.append(unit)
+        self.fresh.append(fresh)
+        self.begun += 1
+        self.most = max(self.most, len(self.flying))
+        return True
+
+    def hear(self, timeout: float) -> Iterator[Any]:
+        unit = self.flying.pop(0)
+        dies = self.deaths.pop() if self.deaths else False
+        yield Died(unit) if dies else Ended(unit, [Executed(outcome="finished", summary=None)])
+
+    def ask_to_stop(self) -> None: ...
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+def units_of(count: int) -> Any:
+    return [NumberedUnit(number) for number in range(count)]
+
+
+def test_units_are_given_out_as_they_are_needed(tmp_path: Path) -> None:
+    workers: Any = InstantWorkers()
+    done = _Done([RUN] * 100, unheard)
+    _pooled(units_of(100), done, Study(tmp_path), workers, never, fresh=False)
+    assert workers.most == 2
+    assert workers.begun == 100
+    assert {each.outcome for each in done.results(Study(tmp_path))} == {"finished"}
+
+
+def test_the_unit_of_a_dead_worker_goes_on_and_does_not_start_over_again(tmp_path: Path) -> None:
+    workers: Any = InstantWorkers()
+    workers.deaths = [False, True]
+    done = _Done([RUN] * 4, unheard)
+    _pooled(units_of(4), done, Study(tmp_path), workers, never, fresh=True)
+    assert {each.outcome for each in done.results(Study(tmp_path))} == {"finished"}
+    assert workers.fresh == [True, True, False, True, True]
+
+
+def test_a_run_that_the_disk_refuses_is_told_from_one_that_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*arguments: object, **options: object) -> None:
+        raise RecordError("There should be room on the disk.")
+
+    monkeypatch.setattr("taskmix.engine._units.execute", full)
+    (result,) = SingleUnit(0, RUN).work(Study(tmp_path), unheard, never, fresh=False)
+    assert (result.outcome, result.recorded) == ("failed", False)
+    assert result.error == "There should be room on the disk."
+
+
+def test_an_address_where_nobody_listens_is_told_at_once() -> None:
+    pytest.importorskip("ray", reason="the extra `cluster` is not installed")
+    with socket.socket() as kept:  # the address stays taken, so that nobody else listens there
+        kept.bind(("127.0.0.1", 0))
+        port = kept.getsockname()[1]
+        words = rf"should answer at 127.0.0.1:{port}"
+        with pytest.raises(InputError, match=words), cluster(f"127.0.0.1:{port}"):
+            pass

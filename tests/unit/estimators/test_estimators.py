@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 from taskmix import MultitaskClassifier, MultitaskRegressor
-from taskmix.errors import OptionError, ShapeError
+from taskmix.errors import InputError, OptionError, ShapeError, TaskmixWarning
 from taskmix.plans import Part, Plan, Shares
 from taskmix.policies import Exp3
 from taskmix.weighting import PCGrad
@@ -63,8 +63,6 @@ def test_a_row_is_answered_by_its_own_task() -> None:
     assert model.predict(inputs, tasks[::-1]).tolist() != answers.tolist()
     with pytest.raises(OptionError, match="`tasks` should name the task of each row"):
         model.predict(inputs)
-    with pytest.raises(OptionError, match="Found `other`"):
-        model.predict(inputs[:1], ["other"])
     with pytest.raises(ShapeError, match="120 rows"):
         model.predict(inputs, ["card"])
 
@@ -106,15 +104,106 @@ def test_a_task_column_holds_in_cross_validation() -> None:
     frame = pandas.DataFrame({"product": tasks, "amount": inputs[:, 0]})
     model = MultitaskClassifier(task_column="product", **(QUICK | {"steps": 120}))
     assert cross_val_score(model, frame, answers, cv=2).mean() > 0.8
+    frame["product"] = np.repeat(["card", "cash", "debt", "loan"], 30)  # sorted, as folds are not
+    with pytest.warns(TaskmixWarning, match="the mean answer of all learned tasks"):
+        scores = cross_val_score(model, frame, answers, cv=3)
+    assert np.isfinite(scores).all()
     piped = make_pipeline(StandardScaler(), MultitaskClassifier(**QUICK))
     one = (inputs[:, 0] > 0).astype(int)
     assert cross_val_score(piped, inputs, one, cv=2).mean() > 0.8
+
+
+def test_a_task_whose_rows_have_one_class_is_answered_by_the_others() -> None:
+    inputs = np.random.default_rng(0).normal(size=(150, 2))
+    answers, tasks = (inputs[:, 0] > 0).astype(int), np.repeat(["a", "b", "c"], 50)
+    seen = (tasks != "c") | ((np.arange(150) > 140) & (answers == 0))  # a few rows of c, all 0
+    model = MultitaskClassifier(**(QUICK | {"steps": 120}))
+    with pytest.warns(TaskmixWarning, match="Found one in `c`, whose rows get the mean answer"):
+        model.fit(inputs[seen], answers[seen], tasks=tasks[seen])
+    assert model.score(inputs[tasks == "c"], answers[tasks == "c"], tasks=["c"] * 50) > 0.9
+    # A class that nobody else has can only be its own.
+    own = np.where(tasks == "c", 5, answers)
+    assert (
+        model.fit(inputs, own, tasks=tasks).predict(inputs[tasks == "c"], ["c"] * 50) == 5
+    ).all()
 
 
 def test_texts_are_read_as_texts() -> None:
     texts = ["a very good film", "a bad film", "good", "so bad"] * 10
     model = MultitaskClassifier(**QUICK).fit(texts, ["up", "down"] * 20)
     assert model.predict(["good good film", "bad bad"]).tolist() == ["up", "down"]
+
+
+def test_a_text_column_of_a_frame_is_read_as_the_same_texts_in_a_list() -> None:
+    generator = np.random.default_rng(0)
+    good = generator.random(120) > 0.5
+    tasks = np.where(np.arange(120) % 3, "film", "book")
+    texts = [f"number {n} was a {'good' if each else 'bad'} one" for n, each in enumerate(good)]
+    answers = np.char.add(tasks, np.where(good, " liked", " disliked"))
+    listed = MultitaskClassifier(**QUICK).fit(texts, answers, tasks=tasks)
+    frame = {"about": tasks, "review": texts, "pages": generator.normal(size=120)}
+    model = MultitaskClassifier(task_column="about", **QUICK)
+    with pytest.warns(TaskmixWarning, match=r"does not learn from `pages` \(beside the text\)"):
+        found = model.fit(frame, answers).predict_proba(frame)
+    assert model.score(frame, answers) > 0.9
+    assert found.tolist() == listed.predict_proba(texts, tasks).tolist()
+    assert model.predict(texts, tasks).tolist() == listed.predict({"text": texts}, tasks).tolist()
+    frame["remark"] = texts[::-1]
+    with pytest.raises(InputError, match="sentences in the columns review, remark"):
+        model.fit(frame, answers)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert (
+            clone(model).set_params(text="review").fit(frame, answers).score(frame, answers) > 0.9
+        )
+    with pytest.raises(InputError, match="There should be a column `body`"):
+        model.fit(frame, answers, text="body")
+
+
+@pytest.mark.parametrize("kind", [MultitaskClassifier, MultitaskRegressor])
+def test_a_frame_of_numbers_alone_is_read_by_the_names_of_its_columns(kind: Any) -> None:
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    inputs, _, _ = rows()
+    frame = pandas.DataFrame(inputs, columns=["x", "y", "z"]).assign(row=np.arange(len(inputs)))
+    target = (inputs[:, 0] > 0).astype(int)
+    with pytest.warns(TaskmixWarning, match=r"`row` \(numbers the rows\)"):
+        model = kind(**(QUICK | {"steps": 120})).fit(frame, target)
+    assert model.score(frame, target) > 0.5
+    assert model.model_.question().columns == ("x", "y", "z")
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.predict(frame.rename(columns={"x": "w"}))
+
+
+def test_a_task_not_seen_in_fit_gets_the_mean_of_what_the_others_answer() -> None:
+    inputs, answers, tasks = rows()
+    learned = ~((tasks == "loan") & (inputs[:, 1] > 0))  # so that the tasks differ in their rows
+    shares = np.unique(tasks[learned], return_counts=True)[1] / learned.sum()
+    model = MultitaskClassifier(**QUICK)
+    model.fit(inputs[learned], answers[learned], tasks=tasks[learned])
+    by_card, by_loan = (
+        model.predict_proba(inputs, np.full(len(inputs), name)) for name in ("card", "loan")
+    )
+    asked = np.where(np.arange(len(inputs)) % 2, "card", "house")
+    with pytest.warns(TaskmixWarning, match="among card, loan. Found `house`"):
+        found = model.predict_proba(inputs, asked)
+    mean = shares[0] * by_card + shares[1] * by_loan
+    assert found == pytest.approx(np.where(asked[:, None] == "card", by_card, mean))
+    numbers = np.where(tasks == "card", 100.0, 10.0) + inputs[:, 0]
+    regressor = MultitaskRegressor(**QUICK).fit(inputs, numbers, tasks=tasks)
+    with pytest.warns(TaskmixWarning, match="Found `house`"):
+        assert 50 < regressor.predict(inputs[:1], ["house"])[0] < 60
+
+
+def test_rows_without_a_task_or_a_target_are_named() -> None:
+    inputs, answers, tasks = rows(40)
+    frame = {"kind": [None, *tasks[1:]], "x": inputs[:, 0], "yes": [*tasks[:39], None]}
+    with pytest.raises(InputError, match=r"should name the task of every row\..*row 1"):
+        MultitaskClassifier(**QUICK).fit(frame, answers, task_column="kind")
+    for kind in (MultitaskClassifier, MultitaskRegressor):
+        with pytest.raises(InputError, match=r"should have a target\. Found none in row 40"):
+            kind(**QUICK).fit({"x": inputs[:, 0], "yes": [*range(39), None]}, label="yes")
+    with pytest.raises(ValueError, match="contains infinity"):
+        MultitaskRegressor(**QUICK).fit({"x": inputs[:, 0]}, np.full(40, np.inf))
 
 
 def test_numbers_of_each_task_keep_their_own_scale() -> None:

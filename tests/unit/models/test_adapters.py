@@ -9,9 +9,7 @@ import pytest
 import torch
 
 from taskmix.errors import InputError, OptionError
-from taskmix.models import Adapters, HardSharing, Transformer
-from taskmix.models._adapters import Adapter, find_targets
-from taskmix.models._base import frozen_base, outline_of
+from taskmix.models import Adapters, HardSharing, Transformer, frozen_base, outline_of
 from taskmix.tasks import DenseInputs, EncodedSplit, EncodedTask, EncodedTasks, stamp_of
 
 transformers = pytest.importorskip("transformers", reason="the extra `text` is not installed")
@@ -74,15 +72,6 @@ def stir(model: torch.nn.Module) -> None:
         if "lora" in name:
             with torch.no_grad():
                 parameter.copy_(torch.randn(parameter.shape, generator=generator) * 0.3)
-
-
-def test_an_adapter_adds_the_paper_s_product_times_scale() -> None:
-    adapter = Adapter(2, 2, Adapters(rank=1, scale=3.0))
-    with torch.no_grad():
-        adapter.lora_A.copy_(torch.tensor([[1.0, 2.0]]))
-        adapter.lora_B.copy_(torch.tensor([[5.0], [-1.0]]))
-    # A x = 1 + 2 * 10 = 21; B A x = (105, -21); times 3.
-    assert adapter(torch.tensor([1.0, 10.0])).tolist() == [315.0, -63.0]
 
 
 def test_fresh_adapters_change_nothing(bert: Path) -> None:
@@ -150,7 +139,7 @@ def test_usual_targets_are_the_query_and_value_projections(bert: Path, llama: Pa
 
 def test_targets_that_the_model_does_not_have_are_refused_with_those_it_has(bert: Path) -> None:
     with pytest.raises(InputError, match=r"Found `q_proj`; it has dense, key, query, value"):
-        find_targets(outline_of(str(bert)).network, ("q_proj",))
+        adapted(bert, adapters=Adapters(targets=("q_proj",)))
     with pytest.raises(OptionError, match="`rank` should be 1 or more"):
         Adapters(rank=0)
     with pytest.raises(OptionError, match="`tune` should be adapters or all"):

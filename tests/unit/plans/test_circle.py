@@ -50,7 +50,7 @@ def test_groups_learned_from_subsets_are_the_models_that_are_trained_next(tmp_pa
         targets=TASKS,
         design=SubsetDesign(count=8, alone=2, held_out=3, size=2),
     )
-    lessons, _ = transfer.study_transfer(asked, Study(tmp_path / "first"), executor=Here(workers=1))
+    lessons = transfer.study_transfer(asked, Study(tmp_path / "first"), executor=Here(workers=1))
     plan = lessons.plan()
     study = followed(plan, tmp_path)
     trained = sorted(summary.task_names for summary in study.summaries())

@@ -127,6 +127,25 @@ def test_levanter_has_the_stages_in_one_file_at_steps_that_begin_a_block(tmp_pat
     assert abs(steps[1] - 50) <= 3
 
 
+@pytest.mark.parametrize("word", [word for word in WORDS if word != "axolotl"])
+@pytest.mark.parametrize(
+    "names", [("a b", "a_b"), ("A", "a"), ("x" * 3000, "x" * 2999), ("no",)], ids=len
+)
+def test_tasks_of_odd_and_of_like_names_have_a_placeholder_each(
+    word: str, names: tuple[str, ...], tmp_path: Path
+) -> None:
+    yaml = pytest.importorskip("yaml")
+    part = Part(tasks=names, scored=names, share=1.0, division=Shares.equal(len(names)))
+    done = export_plan(Plan(parts=(part,)), word, tmp_path / "out")
+    (file, *_) = [path for path in done.files if path.stem in ("mixture", "blend")]
+    found = re.findall(r"REPLACE-ME/([\w.-]+)", "".join(path.read_text() for path in done.files))
+    places = {each for each in found if each.endswith((".jsonl", "_text_document"))}
+    assert len({each.lower() for each in places}) == len(names)
+    assert max(map(len, places)) < 100
+    if file.suffix == ".yaml":
+        assert isinstance(yaml.safe_load(file.read_text()).get("dataset", ""), str)
+
+
 def test_levanter_wants_a_length_where_shares_change(tmp_path: Path) -> None:
     part = Part(tasks=("a", "b"), scored=("a", "b"), share=1.0, division=STAGES)
     with pytest.raises(InputError, match=r"--steps.*--batch-size"):

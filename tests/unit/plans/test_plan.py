@@ -5,7 +5,7 @@ import pytest
 from taskmix.errors import InputError
 from taskmix.plans import Part, Plan, Shares, Stage, Stages, Weighted
 from taskmix.policies import Fixed, Scheduled, SizeProportional, Uniform
-from taskmix.weighting import Equal, FairGrad
+from taskmix.weighting import FairGrad
 
 AB = ("a", "b")
 
@@ -85,11 +85,3 @@ def test_stages_that_begin_at_one_step_of_a_short_run_are_the_last_of_them() -> 
         )
     )
     assert halves.policy(2) == Fixed((0.1, 0.9))
-
-
-def test_a_part_needs_a_share_for_each_task() -> None:
-    with pytest.raises(InputError, match="3 for 2 tasks"):
-        part(division=Shares.equal(3))
-    with pytest.raises(InputError, match="2 for 3 tasks"):
-        part(tasks=("a", "b", "c"), division=TWO_STAGES)
-    part(tasks=("a", "b", "c"), division=Weighted(method=Equal()))  # needs none

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,6 @@ from taskmix.engine import DigitsSource, Optimization, Run
 from taskmix.errors import InputError
 from taskmix.models import USUAL_RATES, Perceptron, Transformer, tuned, tuning_of
 from taskmix.plans import Part, Plan, Shares, Stage, Stages, Weighted
-from taskmix.plans._file import read_weighting
 from taskmix.policies import Fixed, HardProgress, Scheduled, Uniform
 from taskmix.records import describe
 from taskmix.weighting import BanditMTL, Equal, Tchebycheff
@@ -95,11 +95,20 @@ def test_a_task_that_is_not_there_is_told() -> None:
         Plan(parts=(part,)).runs(TEMPLATE, seeds=[0])
 
 
+def weighted_by(description: Any, tmp_path: Path) -> Plan:
+    """The plan of a file whose first part has this weighting."""
+    path = two(Weighted(method=Equal())).save(tmp_path / "plan.json")
+    document = json.loads(path.read_text())
+    document["parts"][0]["weighting"] = description
+    path.write_text(json.dumps(document))
+    return Plan.load(path)
+
+
 @pytest.mark.parametrize(
     "method", [Equal(), BanditMTL(radius=0.3), Tchebycheff(weights=(1.0, 2.0))]
 )
-def test_a_method_comes_back_from_its_description(method: object) -> None:
-    assert read_weighting(describe(method)) == method  # type: ignore[arg-type]
+def test_a_method_comes_back_from_its_description(method: Any, tmp_path: Path) -> None:
+    assert weighted_by(describe(method), tmp_path).parts[0].division == Weighted(method=method)
 
 
 @pytest.mark.parametrize(
@@ -114,9 +123,9 @@ def test_a_method_comes_back_from_its_description(method: object) -> None:
         {"kind": 3},
     ],
 )
-def test_any_other_description_is_refused_in_words(description: dict[str, object]) -> None:
+def test_any_other_description_is_refused_in_words(description: Any, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="A plan's weighting should"):
-        read_weighting(description)
+        weighted_by(description, tmp_path)
 
 
 @pytest.mark.parametrize("tuning", ["heads", "adapters", "all", None])
@@ -142,16 +151,16 @@ def test_a_part_says_what_of_a_pretrained_encoder_is_trained(tuning: Any, tmp_pa
     assert given.optimization.learning_rate == 0.5
 
 
-def test_a_part_says_which_evaluation_its_tasks_are_served_by(tmp_path: Path) -> None:
-    both, lone = two(Shares.equal(2)).parts
-    plan = Plan(parts=(replace(both, keep="each"), replace(lone, keep="each")))
-    assert Plan.load(plan.save(tmp_path / "plan.json")) == plan
-    # Of one task the best mean is its own best, and its run is the one it always was.
-    assert [run.keep for run in plan.runs(TEMPLATE, seeds=[0])] == ["each", "mean"]
-    asked = replace(TEMPLATE, keep="each")
-    assert [run.keep for run in two(Shares.equal(2)).runs(asked, seeds=[0])] == ["each", "mean"]
-    with pytest.raises(InputError, match="`keep` of a plan's part should be mean or each"):
-        replace(both, keep="all")  # type: ignore[arg-type]
+def test_a_plan_whose_tasks_were_each_served_by_their_own_best_is_refused(tmp_path: Path) -> None:
+    path = two(Shares.equal(2)).save(tmp_path / "plan.json")
+    document = json.loads(path.read_text())
+    document["parts"][0]["keep"] = "mean"  # which is what every plan means
+    path.write_text(json.dumps(document))
+    assert Plan.load(path) == two(Shares.equal(2))
+    document["parts"][0]["keep"] = "each"
+    path.write_text(json.dumps(document))
+    with pytest.raises(InputError, match=r"best mean dev score\. Found `keep` 'each'"):
+        Plan.load(path)
 
 
 def test_a_part_with_a_tuning_wants_a_pretrained_encoder() -> None:

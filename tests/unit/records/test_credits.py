@@ -34,6 +34,16 @@ def test_credits_are_read_as_they_were_given_to_single_precision(tmp_path: Path)
         np.testing.assert_array_equal(found[task], rows.astype(np.float32))
 
 
+def test_what_rows_add_to_the_loss_is_kept_beside_the_metric(tmp_path: Path) -> None:
+    folder = Study(tmp_path).run(SPECIFICATION)
+    finished(folder, {"news": np.array([[0.0, 1.0], [0.7, 0.1]]), "sums": np.array([3.0, 4.0])})
+    assert folder.credits()["news"].tolist() == [0.0, 1.0]
+    assert folder.credits("loss")["news"].tolist() == np.float32([0.7, 0.1]).tolist()
+    # As runs of earlier versions have it: the metric alone.
+    assert folder.credits()["sums"].tolist() == [3.0, 4.0]
+    assert list(folder.credits("loss")) == ["news"]
+
+
 @pytest.mark.parametrize("why", ["lean", "none given", "too many"])
 def test_no_file_is_written_where_there_is_nothing_to_keep(
     tmp_path: Path, why: str, monkeypatch: pytest.MonkeyPatch

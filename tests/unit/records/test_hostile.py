@@ -10,13 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pytest
 import torch
 
 from taskmix.errors import RecordError
 from taskmix.records import RunFolder, Study, _checkpoint, load_state, save_state
-from taskmix.records._tables import vectors_of
 
 SPECIFICATION = {"toy": 1}
 
@@ -52,6 +50,20 @@ def change(folder: RunFolder, **entries: Any) -> None:
     document = json.loads(path.read_text()) | entries
     del document["crc32"]
     path.write_text(json.dumps(document))
+
+
+def test_a_run_of_version_0_1_is_refused_in_a_sentence_that_says_what_reads_it(
+    finished: RunFolder,
+) -> None:
+    settings = ("format", "tasks", "architecture", "optimization", "seed", "label")
+    change(finished, specification=dict.fromkeys(settings, 1))
+    notes: list[str] = []
+    study = Study(finished.path.parent)
+    assert study.summaries(note=notes.append) == []
+    assert study.scores(note=notes.append).num_rows == 0
+    assert [note.count("Read it with taskmix 0.1") for note in notes] == [1, 1]
+    with pytest.raises(RecordError, match=r"Found one of version 0\.1"), finished.claim():
+        pass
 
 
 def test_every_changed_bit_of_a_description_is_seen(finished: RunFolder) -> None:
@@ -193,12 +205,6 @@ def test_a_state_of_another_structure_is_refused(tmp_path: Path, structure: Any)
 def test_the_structure_is_what_is_refused(tmp_path: Path) -> None:
     misshapen(tmp_path / "state", lambda sound: sound)
     assert load_state(tmp_path / "state")["a"].tolist() == [0, 1, 2, 3]
-
-
-def test_probability_vectors_of_several_lengths_are_refused() -> None:
-    table = pa.table({"probabilities": pa.array([[0.5, 0.5], None, [1.0, 0.0, 0.0, 0.0]])})
-    with pytest.raises(RecordError, match="as long"):
-        vectors_of(table)
 
 
 def test_what_a_file_says_cannot_break_a_sentence_or_steer_a_terminal() -> None:

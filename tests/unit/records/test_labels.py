@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from taskmix.records import RunFolder, Study, pack_labels, pack_run, unpack_run
+from taskmix.records import Study, pack_labels, pack_run, unpack_run
 
 SPECIFICATION = {"x": 1}
 words = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
@@ -159,21 +158,3 @@ def test_a_record_that_arrives_leaves_the_labels_that_were_there(tmp_path: Path)
     assert unpack_run(here.run(SPECIFICATION), pack_run(far.run(SPECIFICATION)))
     assert here.run(SPECIFICATION).is_finished
     assert set(labels_of(here)) == {"first", "second", "third"}
-
-
-def test_a_lean_run_has_labels_as_any_other(tmp_path: Path) -> None:
-    study = Study(tmp_path, lean=True)
-    ask(study, "first")
-    ask(study, "second")
-    assert Study(tmp_path).scores()["label"].to_pylist() == ["first", "second"]
-
-
-def test_a_record_says_its_first_label_only_in_run_json(tmp_path: Path) -> None:
-    """Version 0.1 reads it as it reads its own."""
-    study = Study(tmp_path)
-    ask(study, "first")
-    ask(study, "second")
-    document = json.loads((study.run(SPECIFICATION).path / "run.json").read_text())
-    assert document["label"] == "first"
-    assert "other_labels" not in document
-    assert RunFolder(study.run(SPECIFICATION).path).label is None

@@ -1,3 +1,5 @@
+"""Tables of a record: rows in parts on the disk, equal however they were divided."""
+
 from __future__ import annotations
 
 from itertools import pairwise
@@ -7,9 +9,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from taskmix.errors import OptionError, RecordError
-from taskmix.records import _parts
+from taskmix.records import _parts, _tables
 from taskmix.records._parts import (
     TablePart,
     chain_parts,
@@ -18,7 +22,16 @@ from taskmix.records._parts import (
     read_part,
     write_part,
 )
-from taskmix.records._tables import SCORES, STEPS, StepBuffer, scores_table
+from taskmix.records._tables import (
+    SCORES,
+    STEPS,
+    StepBuffer,
+    StepRow,
+    Vector,
+    scores_table,
+    thin_vectors,
+    vectors_of,
+)
 
 TASKS = ["a", "b"]
 
@@ -90,13 +103,6 @@ def test_merging_gives_equal_bytes_however_the_rows_were_divided(
     assert contents[0] == contents[1]
 
 
-def test_equal_rows_make_equal_files(tmp_path: Path) -> None:
-    for name in ("a", "b"):
-        write_part(TablePart.spanning(tmp_path / name, 0, 9), steps_table(9, seed=4))
-    one, two = (next((tmp_path / name).iterdir()).read_bytes() for name in ("a", "b"))
-    assert one == two
-
-
 def test_a_reader_whose_parts_are_merged_under_it_goes_on_without_loss(tmp_path: Path) -> None:
     for first in range(0, 40, 4):
         score_part(tmp_path, first, first + 4)
@@ -115,3 +121,93 @@ def test_a_part_with_other_columns_is_told(tmp_path: Path) -> None:
         list(read_part(part, SCORES))
     with pytest.raises(OptionError, match="Found `lost`"):
         list(read_part(part, STEPS, ["lost"]))
+
+
+def row(step: int, vector: Vector | None = None, task: int = 0) -> StepRow:
+    return (step, task, 0.5, vector, 1.0, None, None, None, 0.1, 32)
+
+
+def buffered(*rows: StepRow, before: Vector | None = None) -> pa.Table:
+    buffer = StepBuffer(TASKS, before)
+    buffer.extend(rows)
+    return buffer.table()
+
+
+def filled(vectors: list[list[float] | None], before: list[float] | None) -> list[object]:
+    """The slow way: what holds at each row."""
+    found: list[object] = []
+    holds: object = before
+    for vector in vectors:
+        holds = holds if vector is None else vector
+        found.append(holds)
+    return found
+
+
+def test_the_first_row_of_a_part_has_the_vector_that_held_before() -> None:
+    before = np.array([0.5, 0.5])
+    assert buffered(row(1), row(2), before=before)["probabilities"].to_pylist() == [
+        [0.5, 0.5],
+        None,
+    ]
+
+
+def test_a_vector_is_told_only_where_it_changes() -> None:
+    one, two = np.array([0.5, 0.5]), np.array([0.1, 0.9])
+    rows = [row(1, one), row(2, one.copy()), row(3), row(4, two), row(5, two), row(6, one)]
+    told = buffered(*rows)["probabilities"].to_pylist()
+    assert told == [[0.5, 0.5], None, None, [0.1, 0.9], None, [0.5, 0.5]]
+
+
+VECTORS = st.none() | st.sampled_from([[0.5, 0.5], [0.25, 0.75], [1.0, 0.0], [1.0, -0.0]])
+
+
+@settings(deadline=None)
+@given(st.lists(VECTORS, min_size=1, max_size=12), st.data())
+def test_thinning_is_the_same_wherever_a_record_is_divided(
+    vectors: list[list[float] | None], data: st.DataObject
+) -> None:
+    rows = [row(i, None if v is None else np.array(v)) for i, v in enumerate(vectors)]
+    whole = buffered(*rows)
+    cuts = [*sorted(data.draw(st.sets(st.integers(1, len(rows))))), len(rows)]
+    buffer = StepBuffer(TASKS, None)
+    parts, start = [], 0
+    for cut in cuts:
+        buffer.extend(rows[start:cut])
+        part = buffer.table()
+        buffer.clear()
+        told = part["probabilities"].to_pylist()
+        held = filled(vectors, None)[start:cut]
+        assert filled(told, None) == held  # a part reads alone
+        parts.append(part)
+        start = cut
+    merged, vector = [], None
+    for part in parts:
+        thinned, vector = thin_vectors(part, vector, keep_first=False)
+        merged.append(thinned)
+    assert pa.concat_tables(merged).to_pylist() == whole.to_pylist()
+
+
+def test_many_rows_are_sealed_and_none_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_tables, "SEALED_AT", 3)
+    buffer = StepBuffer(TASKS, None)
+    vector = np.array([0.5, 0.5])
+    for step in range(10):
+        buffer.append(row(step, vector if step == 4 else None))
+    assert buffer.table()["step"].to_pylist() == list(range(10))
+    buffer.clear()
+    assert len(buffer.table()) == 0
+    buffer.append(row(10))
+    assert buffer.table()["probabilities"].to_pylist() == [[0.5, 0.5]]
+
+
+def test_steps_out_of_order_and_tasks_out_of_range_are_told() -> None:
+    with pytest.raises(OptionError, match="step 1 after step 2"):
+        buffered(row(2), row(1))
+    with pytest.raises(OptionError, match="from 0 to 1"):
+        buffered(row(1, task=2))
+
+
+def test_probability_vectors_of_several_lengths_are_refused() -> None:
+    table = pa.table({"probabilities": pa.array([[0.5, 0.5], None, [1.0, 0.0, 0.0, 0.0]])})
+    with pytest.raises(RecordError, match="as long"):
+        vectors_of(table)

@@ -88,7 +88,7 @@ TREES = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(TREES)
 def test_a_tree_comes_back_with_the_same_types_and_bits(tree: Any) -> None:
     with TemporaryDirectory() as folder:

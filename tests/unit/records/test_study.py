@@ -3,7 +3,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import warnings
 from pathlib import Path
 
 import pytest
@@ -129,14 +128,6 @@ def test_a_damaged_run_is_left_out_and_told(tmp_path: Path) -> None:
     assert all(str(name) in sentence for name, sentence in zip(names, told, strict=False))
     with pytest.warns(UserWarning, match=r"run\.json"):
         study.summaries()
-
-
-def test_reading_a_sound_study_warns_of_nothing(tmp_path: Path) -> None:
-    finished_run(Study(tmp_path), 1)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert Study(tmp_path).scores().num_rows == 2
-        assert len(Study(tmp_path).summaries()) == 1
 
 
 def test_records_are_read_without_torch(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from taskmix.errors import OptionError, RecordError, ShapeError
-from taskmix.records import RecordWriter, RunFolder, Study, _writer, specification_hash
+from taskmix.records import RecordWriter, RunFolder, Study, _parts, _writer, specification_hash
 
 SPECIFICATION = {"policy": "uniform", "seed": 3}
 TASKS = [{"name": "news", "kind": "classification"}, {"name": "digits", "kind": "regression"}]
@@ -227,24 +227,6 @@ def test_a_run_without_a_best_state_keeps_its_last(tmp_path: Path) -> None:
     assert folder.best() is None
 
 
-def test_many_rows_at_once_are_the_rows_one_by_one(tmp_path: Path) -> None:
-    with started(tmp_path / "one") as writer:
-        add(writer, 1, 2, 3)
-        commit(writer, 3)
-    with started(tmp_path / "many") as writer:
-        writer.add_steps(
-            np.arange(1, 4),
-            [1, 0, 1],
-            loss=1 / np.arange(1, 4),
-            seconds=0.1,
-            examples=32,
-            probability=0.5,
-            probabilities=np.array([0.5, 0.5]),
-        )
-        commit(writer, 3)
-    assert run_in(tmp_path / "one").steps().equals(run_in(tmp_path / "many").steps())
-
-
 @pytest.mark.parametrize("count", [3, 200], ids=["few", "many"])
 def test_columns_of_any_length_are_the_rows_one_by_one(tmp_path: Path, count: int) -> None:
     generator = np.random.default_rng(0)
@@ -340,7 +322,7 @@ def test_a_disk_too_full_to_merge_leaves_a_finished_run_and_a_note(
             add(writer, step)
             commit(writer, step)
 
-        def full(*arguments: Any) -> None:
+        def full(*arguments: Any, **options: Any) -> None:
             raise RecordError("There should be room.")
 
         patch.setattr(_writer, "tidy", full)
@@ -351,6 +333,31 @@ def test_a_disk_too_full_to_merge_leaves_a_finished_run_and_a_note(
         assert claim.outcome == "finished"
     assert len(list((folder.path / "steps").iterdir())) == 1
     assert folder.steps()["step"].to_pylist() == [1, 2]
+
+
+def test_parts_are_checked_for_bombs_where_another_process_wrote_them_and_not_at_the_end_of_a_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checked: list[Any] = []
+
+    def check(parquet: Any, *more: Any, **options: Any) -> None:
+        checked.append(parquet)
+
+    monkeypatch.setattr(_parts, "check_parquet", check)
+    with started(tmp_path) as writer:
+        for step in (1, 2, 3):
+            add(writer, step)
+            commit(writer, step)
+        writer.stop()
+    assert not checked
+    with started(tmp_path) as writer:  # goes on with the parts of the first
+        assert checked
+        checked.clear()
+        add(writer, 4)
+        writer.finish(scores=[], best_step=None)
+    assert not checked
+    assert run_in(tmp_path).steps()["step"].to_pylist() == [1, 2, 3, 4]
+    assert checked
 
 
 def test_other_versions_on_the_way_are_noted(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from taskmix.mixtures import (
     LawWeight,
     LeftOutMetric,
     MixtureFront,
-    MixturesDocument,
+    MixtureReport,
     PredictedMixture,
     RunsToDo,
     RunToDo,
@@ -31,7 +31,7 @@ def around(value: float, wide: float = 0.02) -> ForecastValue:
 
 def mixtures_document(
     domains: Sequence[str] = DOMAINS, metrics: Sequence[str] = METRICS, *, runs: int = 40
-) -> MixturesDocument:
+) -> MixtureReport:
     """Seven mixtures and a law, none of them real."""
     random = np.random.default_rng(0)
     shares = np.sort(random.dirichlet(np.ones(len(domains))))[::-1]
@@ -59,7 +59,7 @@ def mixtures_document(
             noise=0.05,
         )
 
-    return MixturesDocument(
+    return MixtureReport(
         command="taskmix mix ratios.csv metrics.csv",
         mixtures=f"{runs} runs, {len(domains)} domains, {len(metrics)} metrics",
         target=f"the mean of {len(metrics)} metrics",

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from taskmix.records import RecordWriter, Study
-from taskmix.report._study._data import ReportData, ReportScore, RunRow, TaskRow, Trace
-from taskmix.report._study._thin import bin_edges, bin_of, binned_mean, binned_sum
+from taskmix.report import ReportData, ReportScore, RunRow, TaskRow, Trace
 
 DIGITS = (
     "even or odd",
@@ -128,7 +128,7 @@ def synthetic_data(
     names = list(names or task_names(count))
     made = list(synthetic_runs(names, labels, **options))  # type: ignore[arg-type]
     edges = {
-        label: bin_edges(max(run.last_step for run in made if run.label == label), points)
+        label: _edges(max(run.last_step for run in made if run.label == label), points)
         for label in labels
     }
     return ReportData(
@@ -189,21 +189,35 @@ def specification(run: SyntheticRun) -> dict[str, object]:
 
 
 def _trace(run: SyntheticRun, edges: NDArray[np.float64]) -> Trace:
+    """Bin by bin and task by task, as slow as it is plain."""
     shape = (len(run.tasks), len(edges) - 1)
-    bins = bin_of(run.steps, edges)
-    weights = np.full(len(run.steps), np.nan) if run.weights is None else run.weights
+    losses, weights, examples = (np.full(shape, np.nan) for _ in range(3))
+    for place, (begin, end) in enumerate(pairwise(edges)):
+        inside = (run.steps > begin) & (run.steps <= end)
+        for task in range(shape[0]):
+            rows = inside & (run.chosen == task)
+            examples[task, place] = 32.0 * rows.sum()
+            if rows.any():
+                losses[task, place] = run.losses[rows].mean()
+                if run.weights is not None:
+                    weights[task, place] = run.weights[rows].mean()
     drawn = run.label != "weighted"
-    probabilities = run.probabilities if drawn else np.full(len(run.tasks), np.nan)
+    probabilities = run.probabilities if drawn else np.full(shape[0], np.nan)
     return Trace(
         label=run.label,
         seed=run.seed,
         tasks=run.tasks,
-        losses=binned_mean(run.losses, run.chosen, bins, shape),
-        weights=binned_mean(weights, run.chosen, bins, shape),
-        examples=binned_sum(np.full(len(run.steps), 32.0), run.chosen, bins, shape),
+        losses=losses,
+        weights=weights,
+        examples=examples,
         probabilities=np.broadcast_to(probabilities[:, None], shape),
         scores=run.curves,
     )
+
+
+def _edges(last: int, points: int) -> NDArray[np.float64]:
+    """Of whole steps, so that no bin of a short run is empty."""
+    return np.unique(np.round(np.linspace(0, last, min(points, last) + 1)))
 
 
 def write_study(

@@ -28,7 +28,6 @@ def transfer_document(
         measure="loss",
         budget="per-task",
         steps=100,
-        estimate=None,
         design=UsedDesign(),
         runs=60,
         tasks=tuple(names),

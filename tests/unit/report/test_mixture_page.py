@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from taskmix.report import mixture_html, write_mixture_page
-from taskmix.report._mixture_svg import bars_svg, graph_svg, line_svg, map_svg, shares_svg
 from taskmix.sequences import (
     Gaussian,
     GaussianHiddenMarkov,
@@ -57,6 +56,8 @@ def test_symbols_of_every_kind_are_drawn(kind: Any) -> None:
     model = SequenceMixture(kind, 2, n_init=1, max_iter=3, random_state=0).fit(NAMES, OWNERS)
     page = mixture_html(model, title=ODD, command="taskmix sequences <x>")
     assert len(drawings(page)) >= 3
+    assert 'id="held-out"' not in page
+    assert '<p class="verdict"></p>' in page
     assert "<script" not in page
     assert ODD not in page
     assert "&lt;b&gt;" in page
@@ -119,13 +120,6 @@ def test_the_table_of_the_page_has_the_cells_that_the_terminal_has(
     assert found == [table.columns, *table.rows]
 
 
-def test_a_page_without_held_out_figures_has_no_table_and_no_verdict() -> None:
-    model = SequenceMixture(Markov(), 2, n_init=1, max_iter=3, random_state=0).fit(NAMES, OWNERS)
-    page = mixture_html(model, title="x")
-    assert 'id="held-out"' not in page
-    assert '<p class="verdict"></p>' in page
-
-
 def test_the_page_allows_no_script_and_only_its_own_style(
     compared: MixtureComparison, tmp_path: Path
 ) -> None:
@@ -145,19 +139,12 @@ def test_the_page_allows_no_script_and_only_its_own_style(
     assert "<script" not in page
 
 
-def test_drawings_are_well_formed_whatever_the_names() -> None:
-    names = [ODD, "a very long name of a task", "c"]
-    square = np.array([[0.2, 0.8, 0.0], [0.5, 0.0, 0.5], [0.0, 0.05, 0.95]])
-    for drawn, shown in (
-        (shares_svg(square, names), [ODD, "a very long name of…", "c"]),
-        (graph_svg(square, names, np.array([0.5, 0.3, 0.2])), [ODD, "a very…", "c"]),
-        (bars_svg([(ODD, 0.5), ("b", -1.0)]), [ODD, "b"]),
-        (map_svg(square, names, ODD), [ODD, "a very long name …", "c"]),
-        (line_svg([1.0], "x"), ["1"]),
-        (line_svg([1.0, 1.0], "x"), ["1", "2"]),
-    ):
-        texts = [each.text for each in ElementTree.fromstring(drawn).iter("text")]
-        assert [word for word in shown if word not in texts] == []
+def test_long_names_are_cut_in_drawings() -> None:
+    owners = ["a very long name of a task" if each == "a" else each for each in OWNERS]
+    model = SequenceMixture(Markov(), 2, n_init=1, max_iter=1, random_state=0).fit(NAMES, owners)
+    drawn = drawings(mixture_html(model, title="x"))
+    texts = {each.text for drawing in drawn for each in drawing.iter("text")}
+    assert {ODD, "a very long name of…"} <= texts
 
 
 def test_sequences_most_and_least_like_their_task_are_shown_and_who_is_taken_for_whom() -> None:

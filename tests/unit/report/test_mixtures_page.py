@@ -6,32 +6,23 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from read_page import Page, check_charts
 from synthetic_mixtures import around, mixtures_document
 
 from taskmix.errors import InputError
-from taskmix.mixtures import MixturesDocument, read_mixtures_document, write_mixtures
+from taskmix.mixtures import MixtureReport, read_mixtures_document, write_mixtures
 from taskmix.report import check_mixtures_page, mixtures_page_html, write_mixtures_page
-from taskmix.report._mixtures._contents import mixtures_contents
-from taskmix.report._mixtures._figures import (
-    MOST_DOTS,
-    compared_figure,
-    front_of_metrics,
-    left_out_figure,
-    mixture_figure,
-    sensitivity_figure,
-)
 
-FIGURES = (mixture_figure, compared_figure, left_out_figure, sensitivity_figure, front_of_metrics)
 SECTIONS = ("mixture", "compared", "left_out", "effects", "distance", "front", "carry", "next")
 
 
 @pytest.fixture(scope="module")
-def document() -> MixturesDocument:
+def document() -> MixtureReport:
     return mixtures_document()
 
 
 def test_the_page_has_the_answer_first_and_every_part_that_there_is(
-    document: MixturesDocument,
+    document: MixtureReport,
 ) -> None:
     page = mixtures_page_html(document)
     assert page.index(document.answer) < page.index('id="mixture"')
@@ -43,7 +34,7 @@ def test_the_page_has_the_answer_first_and_every_part_that_there_is(
     assert "<code>run 3</code>" in page
 
 
-def test_what_was_not_asked_for_is_not_on_the_page(document: MixturesDocument) -> None:
+def test_what_was_not_asked_for_is_not_on_the_page(document: MixtureReport) -> None:
     bare = replace(document, front=None, carry=None, next=None, predictions=None, laws=())
     page = mixtures_page_html(bare)
     for name in ("front", "carry", "next", "predictions", "laws"):
@@ -52,9 +43,9 @@ def test_what_was_not_asked_for_is_not_on_the_page(document: MixturesDocument) -
 
 
 def test_bars_are_shares_from_large_to_small_with_what_is_as_good(
-    document: MixturesDocument,
+    document: MixtureReport,
 ) -> None:
-    columns = mixture_figure(document).panels[0].columns
+    columns = Page(mixtures_page_html(document)).chart("chart-mixture")
     assert columns["mean"] == sorted(columns["mean"], reverse=True)
     rows = {row.domain: row for row in document.domains}
     for name, low, high in zip(columns["name"], columns["low"], columns["high"], strict=True):
@@ -63,7 +54,7 @@ def test_bars_are_shares_from_large_to_small_with_what_is_as_good(
 
 
 def test_an_effect_is_better_only_where_its_interval_is_clear_of_zero(
-    document: MixturesDocument,
+    document: MixtureReport,
 ) -> None:
     first, second, third, *rest = document.domains
     rows = (
@@ -73,45 +64,47 @@ def test_an_effect_is_better_only_where_its_interval_is_clear_of_zero(
         *(replace(row, effect=None) for row in rest),
     )
     shown = replace(document, domains=rows)
-    figure = sensitivity_figure(shown)
-    assert figure is not None
-    assert figure.panels[0].columns["series"] == ["better", "cannot tell", "worse"]
-    rising = sensitivity_figure(replace(shown, larger_is_better=True))
-    assert rising is not None
-    assert rising.panels[0].columns["series"] == ["better", "cannot tell", "worse"]
-    assert rising.panels[0].columns["name"] == [second.domain, third.domain, first.domain]
-    assert "Right of zero is better" in rising.caption
-    assert sensitivity_figure(replace(document, domains=tuple(rest[-1:]))) is None
+    falling = Page(mixtures_page_html(shown)).chart("chart-effects")
+    assert falling["series"] == ["better", "cannot tell", "worse"]
+    page = Page(mixtures_page_html(replace(shown, larger_is_better=True)))
+    rising = page.chart("chart-effects")
+    assert rising["series"] == ["better", "cannot tell", "worse"]
+    assert rising["name"] == [second.domain, third.domain, first.domain]
+    assert "Right of zero is better" in page.text
+    none = replace(document, domains=tuple(rest[-1:]))
+    assert "chart-effects" not in Page(mixtures_page_html(none)).payload()["charts"]
 
 
 def test_each_metric_has_a_panel_of_runs_not_seen_and_many_runs_are_thinned() -> None:
-    many = mixtures_document(runs=3 * MOST_DOTS)
-    figure = left_out_figure(many)
-    assert figure is not None
-    assert [panel.title for panel in figure.panels] == ["target", "prose", "python", "proofs"]
-    assert all(len(panel.columns["mean"]) == MOST_DOTS for panel in figure.panels)
-    assert "rank correlation 0.96, R² 0.94, 90 % in 90 % intervals" in figure.panels[1].note
-    assert "intervals" not in figure.panels[0].note, "the target has none"
+    page = Page(mixtures_page_html(mixtures_document(runs=1200)))
+    charts = [name for name in page.payload()["charts"] if name.startswith("chart-left-")]
+    described = [page.about(name).split(",")[0] for name in charts]
+    assert described == ["target", "prose", "python", "proofs"]
+    assert all(len(page.chart(name)["mean"]) == 400 for name in charts)
+    words = "rank correlation 0.96, R² 0.94, 90 % in 90 % intervals"
+    assert words in page.about(charts[1])
+    assert "intervals" not in page.about(charts[0]), "the target has none"
 
 
 def test_a_share_that_was_never_varied_and_passes_over_text_are_in_the_table(
-    document: MixturesDocument,
+    document: MixtureReport,
 ) -> None:
-    shares = mixtures_contents(document, {}).shares
-    assert "passes over its text" in shares.columns
-    (fixed,) = [row for row in shares.rows if "(never varied)" in row[1]]
+    page = Page(mixtures_page_html(document))
+    assert "passes over its text" in page.text
+    rows = [[words for _, words in row] for row in page.rows("mixture")]
+    (fixed,) = [row for row in rows if any("(never varied)" in words for words in row)]
     assert fixed[-1] == "\N{EN DASH}", "its effect is not known"
 
 
 def test_a_document_that_was_kept_gives_the_same_page(
-    document: MixturesDocument, tmp_path: Path
+    document: MixtureReport, tmp_path: Path
 ) -> None:
     kept = read_mixtures_document(write_mixtures(document, tmp_path / "mix.json"))
     assert mixtures_page_html(kept) == mixtures_page_html(document)
 
 
 def test_a_page_of_somebody_else_is_not_written_over(
-    document: MixturesDocument, tmp_path: Path
+    document: MixtureReport, tmp_path: Path
 ) -> None:
     theirs = tmp_path / "mix.html"
     theirs.write_text("<html>mine</html>")
@@ -123,10 +116,5 @@ def test_a_page_of_somebody_else_is_not_written_over(
     assert write_mixtures_page(document, ours) == ours
 
 
-def test_every_chart_about_mixtures_is_valid_vega_lite(document: MixturesDocument) -> None:
-    altair = pytest.importorskip("altair")
-    for make in FIGURES:
-        figure = make(document)
-        assert figure is not None
-        for spec in figure.specs.values():
-            altair.LayerChart.from_dict({"data": {"values": []}, **spec}, validate=True)
+def test_every_chart_about_mixtures_is_valid_vega_lite(document: MixtureReport) -> None:
+    check_charts(Page(mixtures_page_html(document)))

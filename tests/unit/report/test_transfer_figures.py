@@ -10,9 +10,9 @@ from synthetic_transfer import transfer_document
 
 from taskmix.errors import InputError
 from taskmix.report import gather_report, report_html
-from taskmix.report._drawing import metric_bounds
-from taskmix.report._transfer._figures import effect_figure, prediction_figure
-from taskmix.report._transfer._map import SHADES, transfer_map
+from taskmix.report._charts import metric_bounds
+from taskmix.report._transfer_figures import effect_figure, prediction_figure
+from taskmix.report._transfer_words import SHADES, transfer_map
 from taskmix.transfer import save_transfer
 
 NAMES = ("first", "second", "third", "last")

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from sklearn.metrics import average_precision_score
 
 from taskmix.tasks import (
     METRICS,
@@ -22,8 +21,6 @@ from taskmix.tasks import (
     row_credits,
     written_credits,
 )
-from taskmix.tasks._scoring._credits import CREDITS
-from taskmix.tasks._scoring._influence import precision_credits
 
 OF_CLASSES = sorted(n for n, m in METRICS.items() if m.needs in ("classes", "scores"))
 OF_VALUES = sorted(n for n, m in METRICS.items() if m.needs == "values")
@@ -61,10 +58,6 @@ def must_be_of(
     else:
         assert np.nanmean(found) == pytest.approx(value, rel=1e-9, abs=1e-9)
     return found
-
-
-def test_every_metric_of_outputs_has_credits() -> None:
-    assert set(OF_CLASSES + OF_VALUES) <= set(CREDITS)
 
 
 def test_credits_of_a_mean_are_the_rows_own_values() -> None:
@@ -187,21 +180,6 @@ def test_the_spread_of_credits_is_the_error_that_resampling_rows_finds(
     assert np.corrcoef(-without, found[known])[0, 1] > 0.99
     drawn = [value(generator.choice(known, len(known))) for _ in range(400)]
     assert error == pytest.approx(np.std(drawn), rel=0.15)  # 400 draws know it to 4 %
-
-
-def test_credits_of_average_precision_are_its_changes_with_each_row() -> None:
-    generator = np.random.default_rng(1)
-    positive = generator.random(300) < 0.2
-    scores = (positive + generator.normal(size=300)).round(1)
-    found = precision_credits(scores, positive)
-    assert found is not None
-    assert found.mean() == pytest.approx(average_precision_score(positive, scores))
-    without = [
-        average_precision_score(np.delete(positive, row), np.delete(scores, row))
-        for row in range(300)
-    ]
-    assert np.corrcoef(-np.array(without), found)[0, 1] > 0.99
-    assert found.std() / math.sqrt(300) == pytest.approx(np.std(without) * math.sqrt(299), rel=0.03)
 
 
 def test_a_metric_that_is_not_defined_has_no_credits() -> None:

@@ -11,11 +11,12 @@ import torch
 from encoding_toys import everything, ragged, split, tagging, task, words, write_vectors
 from torch import Tensor
 
-from taskmix.errors import InputError, OptionError
+from taskmix.errors import InputError
 from taskmix.tasks import (
     MISSING,
     EncodedTasks,
     Encoding,
+    KeptByTable,
     SubwordEncoding,
     SubwordInputs,
     TableEncoding,
@@ -24,8 +25,6 @@ from taskmix.tasks import (
     WordEncoding,
     digits_tasks,
 )
-from taskmix.tasks._encoding import _by_source
-from taskmix.tasks._kept import KeptByTable
 
 
 def small_sets(tokenizer_folder: str) -> dict[str, tuple[Encoding, TaskSet]]:
@@ -115,7 +114,9 @@ def test_what_the_cache_gives_is_equal_bit_for_bit(
     written = {entry: entry.stat().st_mtime_ns for entry in tmp_path.iterdir()}
     # What does not depend on the other tasks is kept source by source.
     assert len(written) == (2 if "pieces" in kind else 1)
-    monkeypatch.setattr(_by_source, "_kept", KeptByTable())  # as another process has it
+    monkeypatch.setattr(
+        "taskmix.tasks._encoding._subwords._kept", KeptByTable()
+    )  # as another process has it
     again = encoding.encode(tasks, cache=tmp_path)
     found = {entry: entry.stat().st_mtime_ns for entry in tmp_path.iterdir()}
     assert found == written, "the second call reads"
@@ -213,21 +214,6 @@ def test_tasks_of_one_source_with_different_rows_are_refused() -> None:
     )
     with pytest.raises(InputError, match=r"source `s` should share their rows. Found 1 and 2"):
         TableEncoding().encode(tasks)
-
-
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda: TableEncoding(max_categories=0),
-        lambda: WordEncoding(min_count=0),
-        lambda: WordEncoding(max_length=0),
-        lambda: WindowEncoding(width=-1),
-        lambda: SubwordEncoding(path="x", max_length=1),
-    ],
-)
-def test_options_that_cannot_be_are_refused(make: Any) -> None:
-    with pytest.raises(OptionError, match=r"should be at least"):
-        make()
 
 
 def test_lists_of_tokens_can_be_classified_whole(tokenizer_folder: str) -> None:

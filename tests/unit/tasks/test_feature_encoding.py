@@ -14,7 +14,6 @@ from encoding_toys import split, tagging, task
 
 from taskmix.errors import InputError, MissingExtraError, OptionError
 from taskmix.tasks import MISSING, DenseInputs, FeatureEncoding, KeptByTable, TaskSet
-from taskmix.tasks._encoding._pretrained import locate
 
 
 @pytest.fixture(scope="module")
@@ -106,10 +105,10 @@ def test_what_is_in_the_cache_is_not_computed_again(
     )
     assert told[-1] == (2, 2), "a text that comes twice is computed once"
 
-    def refuse(path: str, *_: Any) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
         raise AssertionError("the encoder was loaded")
 
-    monkeypatch.setattr("taskmix.tasks._encoding._frozen.load_network", refuse)
+    monkeypatch.setattr("taskmix.tasks._encoding._frozen.load_pretrained", refuse)
     again = encoding.encode(texts("we go", "we go", "play"), cache=tmp_path)
     assert torch.equal(values(again), values(first))
     with pytest.raises(AssertionError, match="was loaded"):
@@ -254,19 +253,10 @@ def test_weights_that_do_not_fit_their_configuration_are_told(
 def test_a_model_too_large_for_memory_is_told_before_it_is_loaded(
     encoder_folder: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("taskmix.tasks._encoding._weights.free_memory", lambda: 2500)
+    monkeypatch.setattr("taskmix.tasks._encoding._pretrained.free_memory", lambda: 2500)
     told = r"has [\d,]+ parameters, which take .* GB as float32. Found 0.0 GB free. Take a smaller"
     with pytest.raises(InputError, match=told):
         FeatureEncoding(path=encoder_folder).encode(texts("zebra go"))
-
-
-def test_a_gguf_file_is_located_in_its_folder(tmp_path: Path) -> None:
-    (tmp_path / "model.Q4.gguf").write_bytes(b"GGUF")
-    expected = (str(tmp_path), "model.Q4.gguf")
-    assert locate(str(tmp_path / "model.Q4.gguf")) == expected
-    assert locate(str(tmp_path)) == expected
-    (tmp_path / "config.json").write_text("{}")
-    assert locate(str(tmp_path)) == (str(tmp_path), None)
 
 
 def test_who_is_stopped_while_it_reads_keeps_the_tables_that_are_done(

@@ -9,8 +9,6 @@ import pytest
 
 from taskmix.errors import InputError, TaskFileError
 from taskmix.tasks import Question, load_tasks
-from taskmix.tasks._columns import folded_name, match_column
-from taskmix.tasks._loading._flat import group_splits, is_hidden, is_prose
 
 TABLE = "text,label\n" + "".join(f"a film number {n} ok,{'ab'[n % 2]}\n" for n in range(20))
 
@@ -36,17 +34,17 @@ def test_only_the_files_asked_for_are_read(tmp_path: Path) -> None:
         (("books_train", "books_test"), {"books": ["train", "test"]}),
         (("train.books", "dev.books"), {"books": ["train", "dev"]}),
         (("a-b_Train", "a-b VALID"), {"a-b": ["train", "dev"]}),
-        (("train", "test_a", "test_b"), {}),  # one task with two splits to test on
-        (("test_a", "dev_b"), {}),  # nothing to train on
-        (("books", "training_set"), {"set": ["train"]}),
-        (("retrain", "contest"), {}),
+        (("train", "test_a", "test_b"), {"tasks": ["train"]}),
+        (("retrain", "contest"), {"contest": ["train"], "retrain": ["train"]}),
     ],
 )
 def test_tasks_and_splits_are_found_in_names(
     tmp_path: Path, names: tuple[str, ...], groups: dict[str, list[str]]
 ) -> None:
-    found = group_splits(tmp_path, [tmp_path / f"{name}.csv" for name in names])
-    assert {name: list(files) for name, files in found.items()} == groups
+    tasks = load_tasks(write(tmp_path / "tasks", *(f"{name}.csv" for name in names)))
+    found = {task.name: set(task.splits) for task in tasks}
+    assert set(found) == set(groups)
+    assert all(found[name] >= set(splits) for name, splits in groups.items())
 
 
 def test_two_files_for_one_split_get_a_sentence(tmp_path: Path) -> None:
@@ -62,14 +60,10 @@ def test_two_files_of_one_stem_get_a_sentence(tmp_path: Path) -> None:
         load_tasks(tmp_path)
 
 
-def test_what_lies_beside_data_is_no_task() -> None:
-    for name in (".DS_Store", "~$books.xlsx", "books.csv~", "Thumbs.db", "__MACOSX"):
-        assert is_hidden(Path(name))
-    for name in ("README.md", "readme.txt", "LICENSE", "licence.csv", "requirements-dev.txt"):
-        assert is_prose(Path(name))
-    for name in ("books.csv", "readmes.csv", "noticeboard.csv"):
-        assert not is_prose(Path(name))
-        assert not is_hidden(Path(name))
+def test_what_lies_beside_data_is_no_task(tmp_path: Path) -> None:
+    beside = (".a.csv", "~$books.csv", "books.csv~", "Thumbs.db", "licence.csv", "README.csv")
+    write(tmp_path, *beside, "books.csv", "readmes.csv", "noticeboard.csv")
+    assert load_tasks(tmp_path).names == ("books", "noticeboard", "readmes")
 
 
 def test_a_folder_of_spreadsheets_that_are_not_read_says_what_to_do(tmp_path: Path) -> None:
@@ -86,15 +80,28 @@ def test_a_metadata_file_beside_several_tables_is_left_alone(tmp_path: Path) -> 
     assert any("left alone: dataset_info.json" in note for note in tasks.notes)
 
 
-def test_the_exact_name_wins_and_two_others_are_a_question() -> None:
-    assert match_column(["LABEL", "label", "Label"], "label") == "label"
-    assert match_column(["\ufeffText\u00a0"], "text") == "\ufeffText\u00a0"
-    assert match_column(["Straße"], "STRASSE") == "Straße"
-    assert match_column(["", " "], "") == ""
-    assert match_column(["x"], " ") is None
-    assert folded_name("e\u0301") == folded_name("É")
+@pytest.mark.parametrize(
+    ("header", "wanted", "found"),
+    [
+        ("LABEL,label,Label", "label", "label"),
+        ("x,\ufeffKind\u00a0", "kind", "\ufeffKind\u00a0"),
+        ("x,Straße", "STRASSE", "Straße"),
+        ("x,e\u0301", "É", "e\u0301"),
+    ],
+)
+def test_the_exact_name_wins_and_case_does_not_matter(
+    tmp_path: Path, header: str, wanted: str, found: str
+) -> None:
+    names = header.split(",")
+    rows = [
+        ",".join("ab"[n % 2] if name == found else str(n * n % 7) for name in names)
+        for n in range(20)
+    ]
+    (tmp_path / "a.csv").write_text("\n".join([header, *rows]) + "\n")
+    assert load_tasks(tmp_path / "a.csv", label=wanted)[0].labels == ("a", "b")
+    (tmp_path / "a.csv").write_text("\n".join(["x,Label,LABEL", "1,a,a"]) + "\n")
     with pytest.raises(InputError, match="'Label' and 'LABEL'"):
-        match_column(["Label", "LABEL"], "label")
+        load_tasks(tmp_path / "a.csv", label="label")
 
 
 def test_new_rows_may_write_the_names_in_another_case(tmp_path: Path) -> None:

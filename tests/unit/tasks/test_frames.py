@@ -74,13 +74,6 @@ def test_a_frame_of_any_kind_is_read_as_its_parquet_file_is(
     assert sum(task.splits["train"].inputs.column("amount").null_count for task in found) == 1
 
 
-def test_a_frame_is_read_as_its_csv_file_is(tmp_path: Path) -> None:
-    given = {name: cells for name, cells in columns().items() if name != "urgent"}
-    pa.csv.write_csv(pa.table(given), tmp_path / "rows.csv")
-    from_file = load_tasks(tmp_path / "rows.csv", **OPTIONS)
-    assert load_tasks(frame_table(given), **OPTIONS).contents == from_file.contents
-
-
 def test_columns_of_pandas_may_hold_anything() -> None:
     pandas = pytest.importorskip("pandas", reason="pandas is not installed")
     frame = pandas.DataFrame(columns())
@@ -201,29 +194,17 @@ def test_what_cannot_be_read_gets_a_sentence(make: Callable[[], Any], said: str)
         load_tasks(make())
 
 
-def test_class_names_of_a_data_set_are_kept() -> None:
-    hub = pytest.importorskip("datasets", reason="the extra `hub` is not installed")
-    features = hub.Features(
-        {"text": hub.Value("string"), "label": hub.ClassLabel(names=["bad", "good"])}
+def test_a_task_is_checked_by_the_classes_of_its_own_rows() -> None:
+    numbers = np.arange(200)
+    kinds = np.where(numbers % 2, np.array(["new", "old"])[numbers // 2 % 2], "thin")
+    kinds[::4] = "thick"
+    found = check_tasks(
+        {"about": np.where(numbers % 2, "film", "book"), "x": numbers * 0.5, "kind": kinds},
+        task_column="about",
+        label="kind",
     )
-    given = {"text": ["a b", "b c"] * 20, "label": [1, 0] * 20}
-    dataset = hub.Dataset.from_dict(given, features=features)
-    assert load_tasks(dataset)[0].labels == ("bad", "good")
-    assert load_tasks({"films": hub.DatasetDict(train=dataset, test=dataset)})["films"].labels == (
-        "bad",
-        "good",
-    )
-    hidden = hub.Dataset.from_dict({"text": ["x"], "label": [-1]}, features=features)
-    tasks = load_tasks(hub.DatasetDict(train=dataset, test=hidden))
-    assert set(tasks[0].splits) == {"train", "dev"}
-    assert "its labels are hidden" in tasks.notes[0]
-
-
-def test_a_frame_is_checked_as_a_file_is() -> None:
-    found = check_tasks(columns(), **OPTIONS)
-    assert [task.name for task in found.tasks] == ["bank", "card", "loan"]
-    assert {column.name: column.use for column in found.columns}["category"] == "label"
-    assert [file.rows for file in found.files] == [60]
+    assert [(task.name, task.classes) for task in found.tasks] == [("book", 2), ("film", 2)]
+    assert not {each.kind for each in found.findings} & {"few of a class", "rare class"}
 
 
 def test_rows_of_a_frame_without_a_label_are_left_out_and_counted() -> None:

@@ -12,8 +12,6 @@ import pytest
 
 from taskmix.errors import InputError, MissingExtraError, TaskFileError
 from taskmix.tasks import load_tasks
-from taskmix.tasks._loading._hub import dataset_parts
-from taskmix.tasks._loading._notes import Notes
 
 
 class FakeDataset:
@@ -73,13 +71,6 @@ def test_splits_and_class_names_are_those_of_the_data_set(monkeypatch: pytest.Mo
     assert task.splits["dev"].inputs.to_pylist() == [{"text": "a", "text2": "b"}]
 
 
-def test_a_name_needs_no_configuration(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls = fake(monkeypatch, {"train": pairs([0, 1]), "test": pairs([0])})
-    tasks = load_tasks("hf:someone/snli", text=["premise"])
-    assert calls == [("someone/snli", None)]
-    assert tasks.names == ("snli",)
-
-
 def test_a_split_whose_labels_are_hidden_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     fake(monkeypatch, {"train": pairs([0, 1] * 5), "test": pairs([-1, -1])})
     tasks = load_tasks("hf:snli", text=["premise"])
@@ -94,16 +85,6 @@ def test_a_row_whose_label_is_hidden_is_left_out_or_refused_by_strict(
     with pytest.raises(TaskFileError, match="hf:snli/train, row 2"):
         load_tasks("hf:snli", text=["premise"], strict=True)
     assert load_tasks("hf:snli", text=["premise"])[0].sizes == {"train": 1}
-
-
-def test_lists_of_classes_are_tags(monkeypatch: pytest.MonkeyPatch) -> None:
-    tags = SimpleNamespace(feature=SimpleNamespace(names=["O", "B-PER"]))
-    columns: dict[str, list[Any]] = {"tokens": [["Peter", "sings"]] * 3, "ner_tags": [[1, 0]] * 3}
-    fake(monkeypatch, {"train": FakeDataset(columns, ner_tags=tags)})
-    (task,) = load_tasks("hf:conll2003", label=["ner_tags"])
-    assert task.kind == "tagging"
-    assert task.labels == ("O", "B-PER")
-    assert task.metric == "entity_f1"
 
 
 def test_a_settings_file_holds_for_the_hub_too(
@@ -138,22 +119,21 @@ def test_a_missing_package_is_said_with_its_extra(monkeypatch: pytest.MonkeyPatc
         load_tasks("hf:glue:cola")
 
 
-def test_real_objects_of_the_package_are_read() -> None:
+def test_real_objects_of_the_package_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     datasets = pytest.importorskip("datasets", reason="the extra `hub` is not installed")
     features = datasets.Features(
         {
             "text": datasets.Value("string"),
+            "tokens": datasets.Sequence(datasets.Value("string")),
             "label": datasets.ClassLabel(names=["no", "yes"]),
             "tags": datasets.Sequence(datasets.ClassLabel(names=["O", "B-x"])),
         }
     )
-    rows = {"text": ["a", "b"], "label": [1, 0], "tags": [[0, 1], []]}
+    words = {"text": ["a b", "c"], "tokens": [["a", "b"], ["c"]]}
+    rows = words | {"label": [1, 0], "tags": [[0, 1], [0]]}
     found = datasets.DatasetDict({"train": datasets.Dataset.from_dict(rows, features=features)})
-    parts = dataset_parts("hf:x", found, Notes())
-    assert parts["train"].table.to_pydict() == {
-        "text": ["a", "b"],
-        "label": ["yes", "no"],
-        "tags": [["O", "B-x"], []],
-    }
-    (only,) = dataset_parts("hf:x", found["train"].select([1]), Notes()).values()
-    assert only.table.column("text").to_pylist() == ["b"]
+    fake(monkeypatch, found | {"test": found["train"].select([1])})
+    label, tags = load_tasks("hf:x", label=["label", "tags"])
+    assert (label.labels, tags.labels) == (("no", "yes"), ("O", "B-x"))
+    assert tags.splits["test"].inputs.column("tokens").to_pylist() == [["c"]]
+    assert label.splits["test"].targets.tolist() == [0]

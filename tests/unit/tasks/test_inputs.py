@@ -142,4 +142,4 @@ def test_categories_that_train_does_not_have_are_noted_with_the_first(tmp_path: 
     table(tmp_path, {"x": ["red", "green", "pink", "green"]}, "dev")
     (note,) = load_tasks(tmp_path).notes
     assert "`x`: 3 rows outside train have values that train does not have" in note
-    assert "the first is 'green' in dev.csv, row 3" in note
+    assert "the first is 'green' in dev.csv, line 3" in note

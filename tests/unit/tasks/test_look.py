@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from taskmix.tasks import MISSING, Finding, Split, Task, TaskSet, digits_tasks, look_at
+from taskmix.tasks import MISSING, Finding, Split, Task, TaskSet, look_at
 
 
 def texts(name: str, **splits: list[tuple[str, int]]) -> Task:
@@ -87,10 +89,6 @@ def test_the_same_inputs_with_other_labels_are_no_copy() -> None:
     )
     assert kinds(found) == ["same inputs"]
     assert not found[0].is_warning
-
-
-def test_the_digits_tasks_share_their_inputs_and_none_is_a_copy() -> None:
-    assert "same task twice" not in kinds(look_at(digits_tasks()))
 
 
 @pytest.mark.parametrize(
@@ -206,3 +204,33 @@ def test_tasks_that_are_written_are_looked_at_like_others() -> None:
     )
     (finding,) = look_at(TaskSet((texts_only,)))
     assert (finding.kind, finding.share) == ("seen in training", 0.5)
+
+
+def test_many_tasks_that_share_rows_are_compared_with_a_few_and_told_in_a_sentence(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    generator = np.random.default_rng(0)
+    rows = plain("a", 150)
+    labels = generator.integers(2, size=(60, len(rows)))
+    labels[50] = 1 - labels[40]  # the only copy, among many with the same inputs
+    tasks = []
+    for number, own in enumerate(labels):
+        texts_of = [(text, int(label)) for (text, _), label in zip(rows, own, strict=True)]
+        own_dev = plain(f"d{number}", 5)
+        tasks.append(texts(f"t{number}", train=texts_of, dev=own_dev, test=texts_of[:9]))
+    compared: list[object] = []
+
+    def counted(*given: Any) -> float:
+        compared.append(given)
+        return agreement(*given)
+
+    looking = sys.modules[look_at.__module__]
+    agreement = looking._agreement
+    monkeypatch.setattr(looking, "_agreement", counted)
+    found = {each.kind: each for each in look_at(TaskSet(tuple(tasks)))}
+    assert len(compared) < 5 * len(tasks)
+    assert found["same task twice"].tasks == ("t40", "t50")
+    seen = found["seen in another task"]
+    assert len(seen.tasks) == 60
+    assert seen.words.endswith("In all, 60 tasks are like this.")
+    assert seen.words.count("Task `") == 3

@@ -47,7 +47,7 @@ def test_accuracy_is_the_share_of_rows_whose_largest_logit_is_right() -> None:
     ) == pytest.approx(2 / 3)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("classes", [2, 3, 7])
 def test_metrics_of_classes_agree_with_scikit_learn(seed: int, classes: int) -> None:
     logits, targets = classified(np.random.default_rng(seed), classes=classes)
@@ -244,19 +244,6 @@ def test_sentences_as_rows_score_like_tokens_as_rows() -> None:
 def test_a_column_of_values_is_read_like_a_vector() -> None:
     targets = np.array([1.0, 2.0, 4.0])
     assert evaluate_outputs("rmse", outputs=targets[:, None] + 1.0, targets=targets) == 1.0
-
-
-def test_only_errors_are_better_when_lower() -> None:
-    assert {m.name for m in METRICS.values() if not m.higher_is_better} == {
-        "rmse",
-        "log_loss",
-        "bits_per_byte",
-    }
-
-
-def test_a_misspelt_metric_is_answered_with_the_names_there_are() -> None:
-    with pytest.raises(OptionError, match=r"`acuracy` should be the name of a metric.*accuracy"):
-        find_metric("acuracy")
 
 
 def test_a_metric_of_the_wrong_kind_of_task_is_refused() -> None:

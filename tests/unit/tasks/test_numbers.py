@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from taskmix.engine import FolderSource, Optimization, Run, execute, load_model,
 from taskmix.errors import InputError, TaskFileError
 from taskmix.models import Perceptron
 from taskmix.records import Study
-from taskmix.tasks import load_tasks
+from taskmix.tasks import load_tasks, rows_by_task
 
 ODD = "n/k"
 
@@ -46,7 +47,7 @@ def test_one_word_among_numbers_is_missing_and_noted(tmp_path: Path) -> None:
     assert tasks[0].splits["dev"].inputs.column("x").to_pylist()[-1] is None
     (note,) = tasks.notes
     assert "`x` has 69 numbers and 1 other cell, counted as missing" in note
-    assert "the first is 'n/k' in dev.csv, row 11" in note
+    assert "the first is 'n/k' in dev.csv, line 11" in note
 
 
 @pytest.mark.parametrize(("odd", "kind"), [(1, "number"), (2, "text")])
@@ -60,12 +61,6 @@ def test_nineteen_numbers_outvote_one_word_and_no_more(tmp_path: Path, odd: int,
     assert words in " ".join(tasks.notes)
 
 
-def test_few_numbers_among_words_are_categories_without_a_note(tmp_path: Path) -> None:
-    csv(tmp_path / "train.csv", [*numbers(5), *["red"] * 20])
-    csv(tmp_path / "dev.csv", ["red"])
-    assert load_tasks(tmp_path).notes == ()
-
-
 def test_json_lines_and_other_formats_are_read_like_csv(tmp_path: Path) -> None:
     values: list[Any] = [int(x) for x in numbers(40)]
     rows = [{"x": x, "label": "ab"[place % 2]} for place, x in enumerate(values)]
@@ -77,7 +72,7 @@ def test_json_lines_and_other_formats_are_read_like_csv(tmp_path: Path) -> None:
     assert task.splits["train"].inputs.column("x").to_pylist() == [*values, None]
     assert task.splits["dev"].inputs.column("x").to_pylist() == [3, None]
     assert task.splits["test"].inputs.column("x").to_pylist() == [4, 5]
-    assert "2 other cells, counted as missing; the first is 'n/k' in train.jsonl, row 41" in (
+    assert "2 other cells, counted as missing; the first is 'n/k' in train.jsonl, line 41" in (
         " ".join(tasks.notes)
     )
 
@@ -101,7 +96,7 @@ def test_strict_reading_refuses_the_cell_and_names_it(tmp_path: Path) -> None:
         assert (caught.value.path, caught.value.row) == (path, 11)
     rows: list[dict[str, Any]] = [{"x": place % 9, "label": "a"} for place in range(30)]
     jsonl(tmp_path / "j" / "train.jsonl", [*rows, {"x": ODD, "label": "b"}])
-    with pytest.raises(TaskFileError, match=r"'n/k' in .*train.jsonl, row 31"):
+    with pytest.raises(TaskFileError, match=r"'n/k' in .*train.jsonl, line 31"):
         load_tasks(tmp_path / "j", strict=True)
 
 
@@ -127,7 +122,7 @@ def test_a_word_among_class_numbers_is_a_class_and_noted(tmp_path: Path) -> None
     (tmp_path / "train.csv").write_text(f"x,label\n{rows}1,unknown\n2,unknown\n")
     tasks = load_tasks(tmp_path)
     assert tasks[0].labels == ("9", "10", "11", "unknown")
-    assert "'unknown' in train.csv, row 100 (2 such rows)" in " ".join(tasks.notes)
+    assert "'unknown' in train.csv, line 100 (2 such rows)" in " ".join(tasks.notes)
 
 
 def run_on(folder: Path, out: Path) -> float:
@@ -168,8 +163,32 @@ def test_a_table_with_one_word_is_learned_as_well_as_one_without(tmp_path: Path)
     notes: list[str] = []
     answers = model.predict(tmp_path / "new.csv", on_note=notes.append)
     assert answers[0]["label"] == "1"
-    assert "the first is 'n/k' in new.csv, row 3" in notes[0]
+    assert "the first is 'n/k' in new.csv, line 3" in notes[0]
     with pytest.warns(UserWarning, match="counted as missing"):
         assert model.predict([{"x": "2.5"}, {"x": ODD}])[0]["label"] == "1"
     with pytest.raises(InputError, match="'n/k'"):
         model.predict(tmp_path / "new.csv", strict=True)
+
+
+@pytest.mark.parametrize("odd", [math.inf, -math.inf, math.nan, "1e400"])
+def test_a_column_whose_first_cell_is_no_finite_number_is_read_from_everywhere(
+    tmp_path: Path, odd: float | str
+) -> None:
+    cells: list[Any] = [odd, *(place % 9 + 0.5 for place in range(39))]
+    columns = {"x": cells, "y": [place % 7 for place in range(40)], "label": [0, 1] * 20}
+    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    lines = jsonl(tmp_path / "rows.jsonl", rows)
+    lines.write_text(lines.read_text().replace('"1e400"', "1e400"))
+    sources = [csv(tmp_path / "rows.csv", list(map(str, cells))), lines]
+    for source in (*sources, columns | {"x": [float(cell) for cell in cells]}):
+        task = load_tasks(source, label="label")[0]
+        assert task.splits["train"].inputs.column_names[:2] == ["x", "y"]
+
+
+def test_infinite_names_of_tasks_are_those_of_the_rows_that_were_kept(tmp_path: Path) -> None:
+    rows = [{"task": [math.inf, 1][n // 20], "seq": n // 4, "t": n % 4, "x": n} for n in range(40)]
+    path = jsonl(tmp_path / "rows.jsonl", rows)
+    tasks = load_tasks(path, task_column="task", sequence_column="seq", time_column="t")
+    assert [(task.name, task.size) for task in tasks] == [("1.0", 3), ("inf", 3)]
+    found = {task: part for task, (_, part) in rows_by_task(path, "task").items()}
+    assert rows_by_task(found["Infinity"], "task")["Infinity"][0] == list(range(20))

@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from taskmix.tasks import Reading, TaskSet, digits_tasks, load_tasks, reading_lines
+from taskmix.tasks import Reading, TaskSet, load_tasks, reading_lines
 
 
 def csv(path: Path, count: int = 40, *, classes: int = 2) -> None:
@@ -63,12 +63,6 @@ def test_lines_are_few_and_short(tmp_path: Path) -> None:
     long = replace(task.reading, left_out=tuple((name, "no values") for name in names))
     (line,) = reading_lines(TaskSet((replace(task, reading=long),)))
     assert len(line) == 120
-
-
-def test_tasks_that_no_loader_read_have_a_reading_too() -> None:
-    tasks = digits_tasks()
-    assert tasks["ten_digits"].reading.classes == 10
-    assert "table of 64 columns" in str(tasks["ten_digits"].reading)
 
 
 def test_the_reading_is_no_part_of_the_content(tmp_path: Path) -> None:

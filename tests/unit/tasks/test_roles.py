@@ -9,10 +9,11 @@ import pyarrow as pa
 import pytest
 
 from taskmix.errors import TaskFileError
-from taskmix.tasks import load_tasks, tables_as_tasks
-from taskmix.tasks._apply import Question
-from taskmix.tasks._columns import StackedFiles, dates_of, describe_role, role_of
-from taskmix.tasks._formats import Rows
+from taskmix.tasks import Question, load_tasks, tables_as_tasks
+from taskmix.tasks._columns._dates import dates_of
+from taskmix.tasks._columns._roles import role_of
+from taskmix.tasks._columns._stack import StackedFiles
+from taskmix.tasks._formats._readers import Rows
 
 
 def stacked(*columns: dict[str, list[object]], typed: bool = False) -> StackedFiles:
@@ -178,10 +179,3 @@ def test_a_column_that_cannot_be_read_is_refused_only_where_it_is_an_input() -> 
         for split, table in tables.items()
     }
     assert tables_as_tasks({"a": texts})["a"].inputs == "text"
-
-
-def test_columns_are_described_in_a_few_words() -> None:
-    cells = {"stars": [1, 2, 5, 1], "who": ["a", "b", "b", "a"], "x": [0.5, 1.5, 2.5, 3.5]}
-    stack = stacked(cells, typed=True)  # type: ignore[arg-type]
-    assert describe_role(stack, "stars") == "`stars` (number, 3 values)"
-    assert describe_role(stack, "who") == "`who` (category, 2 values)"

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from taskmix.errors import InputError, TaskFileError
-from taskmix.tasks import load_tasks
+from taskmix.tasks import frame_table, load_tasks
 
 FEATURES = {
     "text": {"dtype": "string", "_type": "Value"},
@@ -81,7 +81,22 @@ def test_it_is_what_the_package_writes(tmp_path: Path) -> None:
         ("state.json", "[]", "should be a JSON object"),
         ("state.json", "{", "should be JSON"),
         ("state.json", '{"_data_files": []}', "should name the Arrow"),
-        ("data-00000-of-00001.arrow", "nothing", "a whole Arrow stream"),
+        ("state.json", '{"_data_files": 3}', "should name the Arrow"),
+        (
+            "state.json",
+            '{"_data_files": [{"filename": "a.arrow"}, {"filename": "a.arrow"}]}',
+            "once",
+        ),
+        ("state.json", '{"_data_files": [{"filename": "\\ud800.arrow"}]}', "should be JSON"),
+        ("dataset_info.json", '{"features": [1]}', "should be a JSON object"),
+        ("dataset_info.json", '{"features": {"label": {"names": [0, 1]}}}', "list of texts"),
+        (
+            "dataset_info.json",
+            '{"features": {"label": {"feature": {"names": "ab"}}}}',
+            "list of texts",
+        ),
+        ("dataset_info.json", '{"features": {"label": {"names": ["\\ud800"]}}}', "should be JSON"),
+        ("data-00000-of-00001.arrow", "nothing", "should be whole"),
     ],
 )
 def test_a_damaged_folder_gets_a_sentence(tmp_path: Path, file: str, text: str, said: str) -> None:
@@ -89,6 +104,29 @@ def test_a_damaged_folder_gets_a_sentence(tmp_path: Path, file: str, text: str, 
     (folder / file).write_text(text)
     with pytest.raises(TaskFileError, match=said):
         load_tasks(folder)
+
+
+def test_classes_of_lists_have_their_names(tmp_path: Path) -> None:
+    folder = save(tmp_path / "films")
+    classes = {"names": ["A", "B"], "_type": "ClassLabel"}
+    features = {name: {"feature": classes} for name in ("short", "long")}
+    (folder / "dataset_info.json").write_text(json.dumps({"features": features}))
+    rows = {
+        "tokens": [["a", "b"]] * 20,
+        "short": pa.array([[0, 1]] * 20, pa.list_(pa.int64(), 2)),
+        "long": pa.array([[1, 1]] * 20, pa.large_list(pa.uint8())),
+    }
+    with pa.ipc.new_stream(folder / "data-00000-of-00001.arrow", pa.table(rows).schema) as writer:
+        writer.write_table(pa.table(rows))
+    short, long = load_tasks(folder, label=["short", "long"])
+    assert (short.labels, long.labels) == (("A", "B"), ("B",))
+
+
+def test_rows_to_predict_for_are_not_a_saved_dict(tmp_path: Path) -> None:
+    save(tmp_path / "films" / "train")
+    (tmp_path / "films" / "dataset_dict.json").write_text('{"splits": ["train"]}')
+    with pytest.raises(InputError, match="the folder of one of its splits"):
+        frame_table(tmp_path / "films")
 
 
 def test_names_of_splits_do_not_lead_out_of_the_folder(tmp_path: Path) -> None:

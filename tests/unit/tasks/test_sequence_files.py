@@ -56,7 +56,7 @@ def test_cells_may_be_lists_of_symbols_or_of_vectors(tmp_path: Path) -> None:
     tasks = load_tasks(tmp_path / "single.jsonl", kind="sequences")
     assert tasks["a"].splits["train"].inputs.column("values")[0].as_py() == [[1.5], [2.5]]
     (tmp_path / "empty.jsonl").write_text("\n".join(map(json.dumps, [*words, {"sequence": []}])))
-    with pytest.raises(TaskFileError, match="row 21"):
+    with pytest.raises(TaskFileError, match="line 21"):
         load_tasks(tmp_path / "empty.jsonl", kind="sequences")
 
 

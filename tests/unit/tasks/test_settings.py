@@ -10,9 +10,6 @@ import pytest
 
 from taskmix.errors import InputError, OptionError, TaskFileError
 from taskmix.tasks import load_tasks
-from taskmix.tasks._loading._settings import TaskSettings, read_task_entries, read_task_settings
-
-EXAMPLES = Path(__file__).parents[3] / "examples"
 
 
 def jsonl(path: Path, rows: list[dict[str, Any]]) -> None:
@@ -155,11 +152,12 @@ def test_sequences_by_settings(tmp_path: Path) -> None:
 
 
 def test_numbers_and_truth_may_be_labels_without_quotes(tmp_path: Path) -> None:
-    path = tmp_path / "task.toml"
-    path.write_text("label = 3\nlabels = [1, 0]\n")
-    assert read_task_settings(tmp_path) == TaskSettings(label=("3",), labels=("1", "0"))
-    path.write_text("labels = [true, false]\n")
-    assert read_task_settings(tmp_path).labels == ("true", "false")
+    rows = [{"text": f"{n}", "3": n % 3, "sure": n % 2 == 0} for n in range(24)]
+    jsonl(tmp_path / "train.jsonl", rows)
+    (tmp_path / "task.toml").write_text("label = 3\nlabels = [1, 0]\n")
+    assert load_tasks(tmp_path)[0].labels == ("1", "0")
+    (tmp_path / "task.toml").write_text('label = "sure"\nlabels = [true, false]\n')
+    assert load_tasks(tmp_path)[0].labels == ("true", "false")
 
 
 @pytest.mark.parametrize(
@@ -174,32 +172,34 @@ def test_numbers_and_truth_may_be_labels_without_quotes(tmp_path: Path) -> None:
         ('symbols = "bytes"', "`symbols` should be one of words, characters"),
         ('extend_labels = "yes"', "should be true or false"),
         ('text = ""', "should be text"),
-        ("a = 1\nb = ]", r"should be TOML. Found 'Invalid value' in .*task.toml, row 2"),
+        ("a = 1\nb = ]", r"should be TOML. Found 'Invalid value' in .*task.toml, line 2"),
         ("label = 'x'\nlabel = 'y'", "should be TOML"),
         ("x = " + "[" * 5000, "should be TOML"),
     ],
 )
 def test_a_bad_task_toml_gets_one_sentence(tmp_path: Path, text: str, sentence: str) -> None:
+    text_task(tmp_path)
     (tmp_path / "task.toml").write_text(text)
     with pytest.raises(TaskFileError, match=sentence) as caught:
-        read_task_settings(tmp_path)
+        load_tasks(tmp_path)
     assert caught.value.path == tmp_path / "task.toml"
     assert "task.toml" in str(caught.value)
 
 
 def test_a_task_toml_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    text_task(tmp_path)
     path = tmp_path / "task.toml"
     path.write_bytes(b"label = 'a'\nx = '\xff'")
-    with pytest.raises(TaskFileError, match="row 2") as caught:
-        read_task_settings(tmp_path)
+    with pytest.raises(TaskFileError, match="line 2") as caught:
+        load_tasks(tmp_path)
     assert caught.value.row == 2
     path.write_bytes(b"#" * 2**21)
     with pytest.raises(TaskFileError, match="more than"):
-        read_task_settings(tmp_path)
+        load_tasks(tmp_path)
     path.unlink()
     path.mkdir()
     with pytest.raises(TaskFileError, match="plain file"):
-        read_task_settings(tmp_path)
+        load_tasks(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -216,9 +216,9 @@ def test_a_task_toml_that_is_no_text_is_refused(tmp_path: Path) -> None:
     ],
 )
 def test_a_bad_settings_file_gets_one_sentence(tmp_path: Path, text: str, sentence: str) -> None:
-    path = settings_file(tmp_path, text)
+    text_task(tmp_path)
     with pytest.raises(TaskFileError, match=sentence):
-        read_task_entries(path)
+        load_tasks(tmp_path, settings=settings_file(tmp_path, text))
 
 
 @pytest.mark.parametrize("key", ["folder", "file"])
@@ -250,12 +250,3 @@ def test_label_columns_are_named_in_one_place(tmp_path: Path) -> None:
     path = settings_file(tmp_path, '[[task]]\nname = "t"\nlabel = "group"\n')
     with pytest.raises(OptionError, match="Found both"):
         load_tasks(tmp_path, settings=path, label=["group"])
-
-
-@pytest.mark.parametrize("name", ["newsgroups.toml", "conll2003.toml"])
-def test_the_examples_are_valid(name: str) -> None:
-    entries = read_task_entries(EXAMPLES / name)
-    assert [entry.name for entry in entries] in (
-        ["comp", "rec", "sci", "talk"],
-        ["pos", "chunk", "ner"],
-    )

@@ -161,7 +161,10 @@ def check(tasks: TaskSet) -> None:
             assert "dev" in task.splits
 
 
-@pytest.mark.parametrize(("source", "options", "count", "rows"), CASES)
+@pytest.mark.parametrize(
+    ("source", "options", "count", "rows"),
+    [pytest.param(*case, marks=[pytest.mark.slow] * (case[3] > 30_000)) for case in CASES],
+)
 def test_a_folder_of_the_real_data_loads(
     source: str, options: dict[str, Any], count: int, rows: int
 ) -> None:
@@ -174,7 +177,7 @@ def test_a_folder_of_the_real_data_loads(
 
 
 # Formats of their own, which are no task folders.
-OTHERS = {"glove_6b_100d", "pautomac", "polyphonic_music", "sarcos"}
+OTHERS = {"glove_6b_100d", "pautomac", "sarcos"}
 
 
 @pytest.mark.parametrize("name", sorted(OTHERS))
@@ -190,7 +193,7 @@ def test_fdu_mtl_has_the_published_sizes() -> None:
     assert tasks["software"].sizes == {"train": 1_315, "dev": 200, "test": 400}
     assert tasks["video"].labels == ("0", "1")
     assert tasks.notes == (
-        "`sports`: 1 text is empty, and kept; the first is train.jsonl.gz, row 1121.",
+        "`sports`: 1 text is empty, and kept; the first is train.jsonl.gz, line 1121.",
     )
 
 
@@ -218,6 +221,7 @@ def test_the_intents_of_atis_that_train_does_not_have_are_noted() -> None:
     assert "'atis_day_name'" in " ".join(tasks.notes)
 
 
+@pytest.mark.slow
 def test_the_states_of_acs_income_have_the_sizes_that_are_listed() -> None:
     tasks = load_tasks(DATA / "acs_income", task_column="state", ignore=["row"])
     assert sum(tasks["WY"].sizes.values()) == 1_226

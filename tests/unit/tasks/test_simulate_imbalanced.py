@@ -35,7 +35,3 @@ def test_the_helping_task_follows_the_targets_direction_and_the_harming_one_does
     found = directions(world(rows=20_000, other_rows=20_000))
     assert found["target"] @ found["helps"] == pytest.approx(0.95, abs=0.04)
     assert abs(found["target"] @ found["harms"]) < 0.4
-
-
-def test_equal_seeds_give_equal_worlds() -> None:
-    assert world(3).content == world(3).content != world(4).content

@@ -49,15 +49,6 @@ def test_whole_numbers_of_many_digits_are_not_rounded(tmp_path: Path, ending: st
     assert load_tasks(tmp_path)[0].labels == wanted
 
 
-def test_white_space_and_the_form_of_letters_do_not_count(tmp_path: Path) -> None:
-    composed = "caf\u00e9"
-    labels = [" yes", "yes", "yes ", composed, unicodedata.normalize("NFD", composed)]
-    tasks = load(tmp_path, labels)
-    assert tasks[0].labels == (composed, "yes")
-    (note,) = tasks.notes
-    assert "' yes' and 'yes' and 'yes ' are one label, and 1 more like it" in note
-
-
 def test_labels_that_differ_in_case_or_spaces_inside_are_noted(tmp_path: Path) -> None:
     tasks = load(tmp_path, ["Very good", "very  good", "bad"])
     assert len(tasks[0].labels) == 3

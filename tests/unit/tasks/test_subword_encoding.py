@@ -67,7 +67,7 @@ def test_a_path_without_a_tokenizer_is_refused(
 ) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     tasks = TaskSet((task("a", "text", train=split({"text": ["a"]})),))
-    with pytest.raises(InputError, match=r"`path` should be a folder with a tokenizer"):
+    with pytest.raises(InputError, match="nowhere` should be a folder with a Hugging Face model"):
         SubwordEncoding(path=str(tmp_path / "nowhere")).encode(tasks)
     # Of a configuration alone transformers makes a tokenizer that knows no word.
     (tmp_path / "config.json").write_text('{"model_type": "bert"}')

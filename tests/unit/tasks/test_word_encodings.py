@@ -8,7 +8,6 @@ from encoding_toys import everything, ragged, split, tagging, task, words, write
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from taskmix.errors import TaskFileError
 from taskmix.tasks import (
     MISSING,
     PairInputs,
@@ -83,13 +82,6 @@ def test_words_with_vectors_are_kept_wherever_they_occur(tmp_path: Path) -> None
     assert encoded.extra["coverage"] == pytest.approx(2 / 3)
     plain = WordEncoding(vectors=path, keep_words_with_vectors=False).encode(tasks)
     assert plain.vocabulary[2:] == ("the",)
-
-
-def test_a_file_of_vectors_that_is_not_there_is_named(tmp_path: Path) -> None:
-    tasks = TaskSet((task("a", "text", train=split({"text": ["good"]})),))
-    for cache in (None, tmp_path):
-        with pytest.raises(TaskFileError, match=r"none.txt should be a file of word vectors"):
-            WordEncoding(vectors=tmp_path / "none.txt").encode(tasks, cache=cache)
 
 
 @settings(max_examples=30, deadline=None)

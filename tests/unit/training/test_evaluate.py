@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -16,6 +17,7 @@ from taskmix.training import (
     mean_margin,
     mean_score,
     predict_tags,
+    score_outputs,
     task_loss,
 )
 
@@ -30,6 +32,37 @@ def test_scores_do_not_depend_on_the_batch_size_and_leave_dropout_out(
     parts = evaluate(model, tasks, "dev", losses=losses, batch_size=7)
     assert [score.value for score in once] == pytest.approx([score.value for score in parts])
     assert model.training, "left as it was found"
+
+
+def test_what_rows_add_to_the_loss_has_the_loss_as_its_mean() -> None:
+    generator = torch.Generator().manual_seed(0)
+    words = torch.tensor([[0, 1, 2], [1, MISSING, MISSING], [MISSING, MISSING, MISSING]])
+    marks = torch.tensor([[1, 0, 1], [0, 0, MISSING], [1, 1, 0]])
+    cases = {
+        "classification": (torch.Size([3, 3]), torch.tensor([0, 2, MISSING])),
+        "regression": (torch.Size([3]), torch.tensor([0.5, 2.0, torch.nan])),
+        "tagging": (torch.Size([3, 3, 3]), words),
+        "multilabel": (torch.Size([3, 3]), marks),
+    }
+    for kind, (shape, targets) in cases.items():
+        data = EncodedSplit(DenseInputs(torch.zeros(3, 1)), targets)
+        metric = {"regression": "rmse", "multilabel": "micro_f1"}.get(kind, "accuracy")
+        task = EncodedTask(
+            name="a",
+            source="a",
+            kind=kind,
+            labels=() if kind == "regression" else ("x", "y", "z"),
+            metric=metric,
+            splits={"dev": data},
+        )
+        outputs = torch.randn(shape, generator=generator)
+        loss = task_loss(task, deviation=0.7)
+        found = score_outputs(task, "dev", outputs, loss, with_credits=True)[1]
+        assert found.metric == "loss"
+        assert np.nanmean(found.credits) == pytest.approx(found.value, rel=1e-5), kind
+        if kind in ("classification", "regression"):
+            first = float(loss(outputs[:1], targets[:1]))
+            assert found.credits[0] == pytest.approx(first, rel=1e-5), "the row's own"
 
 
 def test_accuracy_is_counted_by_hand(
@@ -115,3 +148,39 @@ def test_a_margin_is_given_to_tasks_with_classes_only(
     assert set(margins) == {task.name for task in tasks if task.kind != "regression"}
     assert all(np.isfinite(value) for value in margins.values())
     assert margins == pytest.approx(evaluate_margins(model, tasks, "dev", batch_size=3))
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "macro_f1", "matthews"])
+def test_many_classes_are_scored_batch_by_batch_with_the_same_scores(metric: str) -> None:
+    rows, classes = 9000, 2000
+    generator = torch.Generator().manual_seed(0)
+    values = torch.randn(rows, 4, generator=generator)
+    head = torch.nn.Linear(4, classes)
+    with torch.no_grad():
+        targets = head(values).argmax(dim=1)
+    targets[::3] = torch.randint(classes, (rows // 3,), generator=generator)
+    targets[::7] = MISSING
+    task = EncodedTask(
+        name="a",
+        kind="classification",
+        labels=tuple(map(str, range(classes))),
+        metric=metric,
+        source="a",
+        splits={"dev": EncodedSplit(DenseInputs(values), targets)},
+    )
+    tasks, loss = EncodedTasks((task,), features=4), task_loss(task)
+    model = HardSharing(torch.nn.Identity(), [head], ["a"])
+    tracemalloc.start()
+    found = evaluate(model, tasks, "dev", losses=[loss], with_credits=True)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 8 * rows * classes / 10
+    with torch.no_grad():
+        whole = score_outputs(task, "dev", head(values), loss, with_credits=True)
+    assert [score.metric for score in found] == [metric, "loss"]
+    assert found[0].value == whole[0].value
+    np.testing.assert_array_equal(found[0].credits, whole[0].credits)
+    assert found[1].value == pytest.approx(whole[1].value)
+    with torch.no_grad():
+        head.bias[3] = torch.nan
+    assert np.isnan(evaluate(model, tasks, "dev")[0].value)

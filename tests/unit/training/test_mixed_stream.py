@@ -192,15 +192,6 @@ def test_a_schedule_changes_at_the_draw_it_says(readers: int) -> None:
     assert mixed.shares["three"] == pytest.approx(0.9998)
 
 
-def test_a_schedule_along_a_line_is_another_one_at_every_draw() -> None:
-    schedule = Scheduled(((0, (0.8, 0.1, 0.1)), (100, (0.1, 0.8, 0.1))), interpolate=True)
-    mixed = make(shares=schedule, with_draws=True)
-    for number, row in enumerate(islice(mixed, 100)):
-        _, task, _, bits = row["draw"].tolist()
-        expected = (0.8 - 0.007 * number, 0.1 + 0.007 * number, 0.1)[task]
-        assert np.int64(bits).view(np.float64) == pytest.approx(expected)
-
-
 # Who reads what.
 
 
@@ -453,7 +444,7 @@ def test_workers_and_epochs_have_logs_of_their_own(tmp_path: Path) -> None:
 def test_what_workers_drew_is_logged_also_where_reading_is_broken_off(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: float
 ) -> None:
-    monkeypatch.setattr("taskmix.training._draw_log.SECONDS", seconds)
+    monkeypatch.setattr("taskmix.training._draws.SECONDS", seconds)
     loader = iter(DataLoader(make(log=tmp_path), batch_size=64, num_workers=2))
     for _ in range(12):
         next(loader)
@@ -465,7 +456,7 @@ def test_what_workers_drew_is_logged_also_where_reading_is_broken_off(
 def test_a_log_goes_on_from_the_state_and_has_no_draw_twice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("taskmix.training._draw_log.PART", 16)
+    monkeypatch.setattr("taskmix.training._draws.PART", 16)
     mixed = make(log=tmp_path)
     rows = iter(mixed)
     read = pairs(islice(rows, 21))
@@ -485,49 +476,11 @@ def test_a_log_goes_on_from_the_state_and_has_no_draw_twice(
 # What cannot be is said.
 
 
-@pytest.mark.parametrize(
-    ("changes", "sentence"),
-    [
-        ({"shares": [0.5, 0.5]}, "each of the 3 streams"),
-        ({"shares": [0.5, 0.4, 0.2]}, "should sum to one"),
-        ({"when_exhausted": "forever"}, "'repeat', 'stop' or 'leave out'"),
-        ({"batch_size": 0}, "1 or more"),
-        ({"processes": (2, 2)}, r"Found \(2, 2\)"),
-        ({"record": object(), "when_exhausted": "leave out"}, "streams are left out"),
-        ({"sharded": ["other"]}, "should name some of the streams"),
-        ({"sizes": [3]}, "one number for each of the 3 streams"),
-    ],
-)
-def test_an_option_that_cannot_be_is_told_in_a_sentence(changes: Any, sentence: str) -> None:
-    with pytest.raises(OptionError, match=sentence):
-        make(**changes)
-
-
 def test_a_policy_that_goes_by_sizes_asks_for_them() -> None:
     with pytest.raises(OptionError, match="Give `sizes`"):
         make("an iterable", shares=Tempered())
     shares = make("an iterable", shares=Tempered(), sizes=SIZES).shares
     assert shares["large"] > shares["three"] > shares["small"]
-
-
-def test_what_is_no_stream_is_told_in_a_sentence() -> None:
-    with pytest.raises(InputError, match="The stream `a` should be a data set"):
-        MixedStream({"a": "rows.csv"}, shares=[1.0], seed=0)
-    with pytest.raises(InputError, match="at least one stream"):
-        MixedStream({}, shares=[1.0], seed=0)
-
-
-def test_an_iterator_that_is_used_up_is_told_in_a_sentence() -> None:
-    mixed = MixedStream({"once": iter([{"row": 1}])}, shares=[1.0], seed=0)
-    rows = iter(mixed)
-    next(rows)
-    with pytest.raises(RunError, match="more than once"):
-        next(rows)
-
-
-def test_a_stream_without_rows_is_told_in_a_sentence() -> None:
-    with pytest.raises(RunError, match="`none` should have rows"):
-        next(iter(MixedStream({"none": lambda: iter(())}, shares=[1.0], seed=0)))
 
 
 @pytest.mark.parametrize("when_exhausted", ["stop", "leave out"])
@@ -536,17 +489,6 @@ def test_a_mixture_that_has_ended_stays_so(when_exhausted: str) -> None:
     list(mixed)
     later.load_state_dict(mixed.state_dict())
     assert list(later) == []
-
-
-def test_shares_of_a_policy_cannot_be_set() -> None:
-    mixed = make(shares=Uniform())
-    with pytest.raises(OptionError, match="Uniform, which decides them"):
-        mixed.shares = [0.1, 0.1, 0.8]
-
-
-def test_shares_of_other_streams_are_told_in_a_sentence() -> None:
-    with pytest.raises(OptionError, match=r"should name the streams.*Found \['large'\]"):
-        make().shares = {"large": 1.0}
 
 
 def test_the_state_of_workers_nobody_told_of_is_refused() -> None:
@@ -576,12 +518,6 @@ def test_one_loss_for_rows_of_several_draws_is_refused() -> None:
         mixed.observe(torch.tensor(1.0), batch["draw"])
 
 
-def test_a_row_with_a_draw_of_its_own_is_told_in_a_sentence() -> None:
-    mixed = MixedStream({"a": [{"draw": 1}]}, shares=[1.0], seed=0, with_draws=True)
-    with pytest.raises(InputError, match="no key `draw` of its own"):
-        next(iter(mixed))
-
-
 def test_a_state_taken_without_workers_is_not_continued_with_them() -> None:
     mixed, later = make(with_draws=True), make(with_draws=True)
     list(islice(mixed, 5))
@@ -594,3 +530,37 @@ def test_a_state_taken_without_workers_is_not_continued_with_them() -> None:
 def test_a_folder_without_draws_is_told_in_a_sentence(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="Give the folder that was its `log`"):
         read_draws(tmp_path)
+
+
+def stream_of(**streams: Any) -> MixedStream:
+    shares = [1 / max(len(streams), 1)] * len(streams)
+    return MixedStream(streams, shares=shares, seed=0, with_draws=True)
+
+
+def share(mixed: MixedStream, shares: Any) -> None:
+    mixed.shares = shares
+
+
+@pytest.mark.parametrize(
+    ("make_it", "sentence"),
+    [
+        (lambda: make(shares=[0.5, 0.5]), "each of the 3 streams"),
+        (lambda: make(shares=[0.5, 0.4, 0.2]), "should sum to one"),
+        (lambda: make(when_exhausted="forever"), "'repeat', 'stop' or 'leave out'"),
+        (lambda: make(batch_size=0), "1 or more"),
+        (lambda: make(processes=(2, 2)), r"Found \(2, 2\)"),
+        (lambda: make(record=object(), when_exhausted="leave out"), "streams are left out"),
+        (lambda: make(sharded=["other"]), "should name some of the streams"),
+        (lambda: make(sizes=[3]), "one number for each of the 3 streams"),
+        (lambda: stream_of(a="rows.csv"), "The stream `a` should be a data set"),
+        (lambda: stream_of(), "at least one stream"),
+        (lambda: list(islice(stream_of(a=iter([{"row": 1}])), 2)), "more than once"),
+        (lambda: next(iter(stream_of(none=lambda: iter(())))), "`none` should have rows"),
+        (lambda: next(iter(stream_of(a=[{"draw": 1}]))), "no key `draw` of its own"),
+        (lambda: share(make(shares=Uniform()), [0.1, 0.1, 0.8]), "Uniform, which decides them"),
+        (lambda: share(make(), {"large": 1.0}), r"name the streams.*Found \['large'\]"),
+    ],
+)
+def test_what_cannot_be_is_told_in_a_sentence(make_it: Callable[[], object], sentence: str) -> None:
+    with pytest.raises((OptionError, InputError, RunError), match=sentence):
+        make_it()

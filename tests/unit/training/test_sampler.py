@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,6 @@ from taskmix.policies import (
     Exp3S,
     Fixed,
     HardProgress,
-    Outcome,
     PredictionGain,
     QuantileScaled,
     Uniform,
@@ -72,13 +72,6 @@ def start(path: Path) -> tuple[RunFolder, Any]:
 def begin_record(writer: RecordWriter, steps: int = 100) -> None:
     tasks = [{"name": name} for name in NAMES]
     writer.start(specification={"loop": "mine"}, seed=0, label="mine", tasks=tasks, steps=steps)
-
-
-def test_every_batch_is_of_one_task() -> None:
-    ends = np.cumsum(SIZES)
-    for rows in train(make_sampler()):
-        assert len(rows) == 8
-        assert len(set(np.searchsorted(ends, rows, side="right"))) == 1
 
 
 def test_tasks_are_drawn_as_often_as_the_policy_says() -> None:
@@ -173,20 +166,6 @@ def test_the_record_is_a_log_that_policies_are_learned_from(tmp_path: Path) -> N
     expected = sum_log(tasks, rewards, drawn, task_count=3)
     np.testing.assert_allclose(log.total.reward, expected.reward)
     assert improve_policy(log).probabilities.sum() == pytest.approx(1)
-
-
-def test_the_log_of_the_probabilities_before_the_uniform_part_would_be_refused() -> None:
-    # What `check_log` is for, and what the sampler spares its users.
-    policy, generator = Exp3S(epsilon=0.5, eta=0.5), np.random.default_rng(0)
-    state, tasks, wrong = policy.init(np.array(SIZES)), [], []
-    for _ in range(3000):
-        choice = policy.select(state, generator)
-        weights = np.exp(state.log_weights)
-        wrong.append(weights[choice.task] / weights.sum())
-        tasks.append(choice.task)
-        state = policy.update(state, Outcome(choice, 1.0, reward=float(choice.task == 0)))
-    with pytest.raises(InputError, match="not those the tasks were drawn with"):
-        check_log(sum_log(tasks, np.ones(3000), wrong, task_count=3), NAMES)
 
 
 def train_ahead(sampler: PolicyBatchSampler, visits: list[int], *, ahead: int, most: int) -> Any:
@@ -302,59 +281,6 @@ def test_each_process_of_several_has_its_own_batches_of_the_same_rounds() -> Non
         make_sampler().loader(range(sum(SIZES)), processes=(3, 3))
 
 
-@pytest.mark.parametrize(
-    ("changes", "sentence"),
-    [
-        ({"steps": 0}, "should be 1 or more"),
-        ({"batch_size": 0}, "should be 1 or more"),
-        ({"reward": PredictionGain()}, "needs none"),
-        ({"reward": QuantileScaled(reward=PredictionGain())}, "needs none"),
-    ],
-)
-def test_an_option_that_cannot_be_is_told_in_a_sentence(
-    changes: dict[str, Any], sentence: str
-) -> None:
-    with pytest.raises(OptionError, match=sentence):
-        make_sampler(**changes)
-
-
-def test_an_empty_task_is_told_in_a_sentence() -> None:
-    with pytest.raises(OptionError, match="Leave empty tasks out"):
-        PolicyBatchSampler(
-            [3, 0], policy=Uniform(), batch_size=8, steps=5, generator=np.random.default_rng(0)
-        )
-
-
-def test_a_loss_without_a_batch_is_told_in_a_sentence() -> None:
-    sampler = make_sampler()
-    with pytest.raises(RunError, match="which draw"):
-        sampler.observe(1.0)
-
-
-def test_a_loss_that_could_be_of_several_batches_is_refused() -> None:
-    sampler = make_sampler()
-    batches = iter(sampler)
-    next(batches), next(batches)
-    with pytest.raises(RunError, match="2 batches without a loss"):
-        sampler.observe(1.0)
-
-
-@pytest.mark.parametrize(
-    ("draw", "sentence"),
-    [
-        (1, "draw 1, one that was observed before"),
-        (7, "draw 7, one never drawn"),
-        ([1, 2], "rows of 2 draws in one batch"),
-    ],
-)
-def test_a_draw_that_cannot_be_observed_is_told_in_a_sentence(draw: Any, sentence: str) -> None:
-    sampler = make_sampler()
-    next(iter(sampler))
-    sampler.observe(1.0, draw=1)
-    with pytest.raises(RunError, match=sentence):
-        sampler.observe(1.0, draw)
-
-
 def test_batches_skipped_after_a_state_was_loaded_are_refused() -> None:
     sampler = make_sampler()
     train(sampler, most=4)
@@ -375,25 +301,6 @@ def test_processes_without_a_group_are_refused(monkeypatch: pytest.MonkeyPatch) 
         sampler.observe(1.0, draw=1)
 
 
-def test_a_data_set_of_another_length_is_told_in_a_sentence() -> None:
-    with pytest.raises(InputError, match=r"157 in all\. Found 90"):
-        make_sampler().loader(range(90))
-
-
-def test_a_column_named_draw_is_told_in_a_sentence() -> None:
-    loader = make_sampler().loader([[{"draw": 0}] * size for size in SIZES])
-    with pytest.raises(InputError, match="no key `draw` of its own"):
-        next(iter(loader))
-
-
-def test_the_state_of_other_tasks_is_told_in_a_sentence() -> None:
-    other = PolicyBatchSampler(
-        [3, 4], policy=Uniform(), batch_size=8, steps=5, generator=np.random.default_rng(0)
-    )
-    with pytest.raises(OptionError, match="Found one of 2"):
-        make_sampler().load_state_dict(other.state_dict())
-
-
 def test_a_record_of_other_tasks_is_told_in_a_sentence(tmp_path: Path) -> None:
     with Study(tmp_path).run({}).claim() as claim:
         assert claim.writer is not None
@@ -402,3 +309,54 @@ def test_a_record_of_other_tasks_is_told_in_a_sentence(tmp_path: Path) -> None:
         next(iter(sampler))
         with pytest.raises(ShapeError, match="each of the 1 tasks"):
             sampler.observe(1.0)
+
+
+def of_sizes(*sizes: int) -> PolicyBatchSampler:
+    return PolicyBatchSampler(
+        sizes, policy=Uniform(), batch_size=8, steps=5, generator=np.random.default_rng(0)
+    )
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (lambda: make_sampler(steps=0), "should be 1 or more"),
+        (lambda: make_sampler(batch_size=0), "should be 1 or more"),
+        (lambda: make_sampler(reward=PredictionGain()), "needs none"),
+        (lambda: make_sampler(reward=QuantileScaled(reward=PredictionGain())), "needs none"),
+        (lambda: of_sizes(3, 0), "Leave empty tasks out"),
+        (lambda: make_sampler().load_state_dict(of_sizes(3, 4).state_dict()), "Found one of 2"),
+        (lambda: make_sampler().loader(range(90)), r"157 in all\. Found 90"),
+        (
+            lambda: next(iter(make_sampler().loader([[{"draw": 0}] * size for size in SIZES]))),
+            "no key `draw` of its own",
+        ),
+    ],
+)
+def test_what_cannot_be_is_told_in_a_sentence(make: Callable[[], object], sentence: str) -> None:
+    with pytest.raises((OptionError, InputError), match=sentence):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("drawn", "draw", "sentence"),
+    [
+        (0, None, "which draw"),
+        (2, None, "2 batches without a loss"),
+        (1, 7, "draw 7, one never drawn"),
+        (1, [1, 2], "rows of 2 draws in one batch"),
+    ],
+)
+def test_a_loss_of_no_one_batch_is_told_in_a_sentence(drawn: int, draw: Any, sentence: str) -> None:
+    sampler = make_sampler()
+    list(islice(sampler, drawn))
+    with pytest.raises(RunError, match=sentence):
+        sampler.observe(1.0, draw)
+
+
+def test_a_draw_is_observed_once() -> None:
+    sampler = make_sampler()
+    next(iter(sampler))
+    sampler.observe(1.0, draw=1)
+    with pytest.raises(RunError, match="draw 1, one that was observed before"):
+        sampler.observe(1.0, draw=1)

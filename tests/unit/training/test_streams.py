@@ -40,13 +40,6 @@ def test_a_stream_moved_to_a_position_goes_on_as_the_first_would_have(
         assert torch.equal(first.take(), second.take())
 
 
-def test_streams_of_other_seeds_or_numbers_have_another_order() -> None:
-    orders = {
-        tuple(make(50, 50, seed, number).take().tolist()) for seed in (0, 1) for number in (0, 1)
-    }
-    assert len(orders) == 4
-
-
 def test_a_pass_is_complete_with_the_batch_that_has_its_last_row() -> None:
     stream = Stream(torch.arange(10), 4, seed=1, number=0, device=torch.device("cpu"))
     counted = []

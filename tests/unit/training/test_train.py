@@ -16,6 +16,7 @@ from taskmix.models import HardSharing
 from taskmix.policies import SizeProportional, Uniform
 from taskmix.tasks import MISSING, EncodedSplit, EncodedTasks
 from taskmix.training import (
+    BestTracker,
     CheckpointEvent,
     EndEvent,
     EvaluationEvent,
@@ -163,31 +164,19 @@ def _watching(tasks: EncodedTasks, seen: list[torch.Tensor]) -> EncodedTasks:
     )
 
 
+@pytest.mark.parametrize("method", [Equal(), MGDA()])
 def test_tasks_that_share_their_inputs_are_encoded_once_a_step(
-    tasks: EncodedTasks, make_model: MakeModel
+    tasks: EncodedTasks, make_model: MakeModel, method: AnyWeighting
 ) -> None:
     first = tasks[0]
     twins = EncodedTasks((first, replace(first, name="again"), tasks[2]), features=tasks.features)
     model = make_model(twins)
     calls: list[int] = []
     model.encoder.register_forward_hook(lambda module, inputs, output: calls.append(len(inputs[0])))
-    events = run(twins, model, weighting=Equal())
-    event = next(iter(events))
+    event = next(iter(run(twins, model, weighting=method)))
     assert isinstance(event, StepEvent)
     assert calls == [8, 8], "two sources, two calls, three tasks"
     assert event.losses[0] != event.losses[1], "each task has its own head"
-
-
-def test_a_gradient_method_encodes_inputs_that_tasks_share_once_too(
-    tasks: EncodedTasks, make_model: MakeModel
-) -> None:
-    first = tasks[0]
-    twins = EncodedTasks((first, replace(first, name="again"), tasks[2]), features=tasks.features)
-    model = make_model(twins)
-    calls: list[int] = []
-    model.encoder.register_forward_hook(lambda module, inputs, output: calls.append(len(inputs[0])))
-    next(iter(run(twins, model, weighting=MGDA())))
-    assert calls == [8, 8]
 
 
 def _method_state(tasks: EncodedTasks, model: HardSharing, **options: Any) -> dict[str, Any]:
@@ -279,16 +268,6 @@ def _plain(event: Event) -> Any:
             return event.step, event.best_step
         case _:
             return event
-
-
-def test_the_same_seed_gives_the_same_bits_and_another_does_not(
-    tasks: EncodedTasks, make_model: MakeModel
-) -> None:
-    models = [make_model(tasks) for _ in range(3)]
-    for model, seed in zip(models, (1, 1, 2), strict=True):
-        list(run(tasks, model, seed=seed))
-    assert all(map(torch.equal, parameters(models[0]), parameters(models[1])))
-    assert not all(map(torch.equal, parameters(models[0]), parameters(models[2])))
 
 
 def test_the_model_ends_with_the_parameters_of_its_best_evaluation(
@@ -424,3 +403,12 @@ def test_wrong_options_are_refused_in_words(tasks: EncodedTasks, make_model: Mak
     empty = replace(tasks[0], splits={"dev": tasks[0].splits["dev"]})
     with pytest.raises(InputError, match="Found none for `large`"):
         next(iter(run(replace(tasks, tasks=(empty,)), model)))
+
+
+def test_the_best_is_the_first_of_equals_and_patience_counts_what_follows() -> None:
+    tracker = BestTracker(patience=2)
+    seen = [tracker.see(mean, step) for step, mean in enumerate([0.5, 0.7, 0.7, 0.6], start=1)]
+    assert seen == [True, True, False, False]
+    assert (tracker.step, tracker.score, tracker.waited) == (2, 0.7, 2)
+    assert tracker.over
+    assert not BestTracker(patience=None, waited=99).over

@@ -98,8 +98,7 @@ def make_arguments(folder: Path, **changes: Any) -> Any:
     return transformers.TrainingArguments(**(options | changes))
 
 
-@pytest.mark.parametrize("accumulation", [1, 3])
-@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize(("accumulation", "workers"), [(1, 2), (3, 0)])
 def test_every_loss_goes_to_its_task_with_accumulation_workers_and_evaluation_in_between(
     tmp_path: Path, accumulation: int, workers: int
 ) -> None:
@@ -120,8 +119,11 @@ def test_every_loss_goes_to_its_task_with_accumulation_workers_and_evaluation_in
     assert len({task for task, _ in heard.rows}) == 3
 
 
-@pytest.mark.parametrize("ignore", [False, True], ids=["skipping", "ignore_data_skip"])
-@pytest.mark.parametrize(("accumulation", "workers"), [(1, 0), (2, 2)])
+@pytest.mark.parametrize(
+    ("ignore", "accumulation", "workers"),
+    [(False, 2, 2), (False, 1, 0), (True, 2, 0)],
+    ids=["skipping ahead", "skipping", "ignore_data_skip"],
+)
 def test_a_resumed_trainer_goes_on_as_if_it_had_never_stopped(
     tmp_path: Path, ignore: bool, accumulation: int, workers: int
 ) -> None:

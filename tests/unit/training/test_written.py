@@ -21,10 +21,8 @@ from taskmix.tasks import (
     load_tasks,
     tables_as_tasks,
 )
-from taskmix.training import Score, evaluate, score_outputs, train
-from taskmix.training import _written as written_file
-from taskmix.training._decode import write_answers
-from taskmix.training._losses import task_loss
+from taskmix.training import Score, evaluate, score_outputs, task_loss, train
+from taskmix.training._written import foresee_split, write_answers
 
 PROMPTS = ["big?", "is it a rather long question?", "no", "a b", "why so?"]
 ANSWERS = ["yes", "no", "certainly", "x", ""]
@@ -108,7 +106,7 @@ def test_a_row_is_an_exact_match_just_where_the_model_writes_that_answer(
     assert scores_of(model, encoded)["exact_match"] == right / len(PROMPTS)
     # The log-probability of what was written is that of the answer, given as the true one.
     data = encoded["ask"].splits["dev"]
-    rows = written_file.foresee_split(model, 0, data, 64)
+    rows = foresee_split(model, 0, data, 64)
     assert ends[3]
     mean = -float(rows.loss[3] / rows.pieces[3])
     assert mean == pytest.approx(written[3].log_probability, abs=1e-4)
@@ -158,7 +156,7 @@ def test_the_scores_of_a_split_are_never_all_in_memory(
     before = scores_of(model, encoded)
     sizes: list[int] = []
     model.heads[0].register_forward_hook(lambda head, codes, out: sizes.append(out.numel()))
-    monkeypatch.setattr(written_file, "SCORES_AT_ONCE", 3 * encoded["ask"].outputs)
+    monkeypatch.setattr("taskmix.training._written.SCORES_AT_ONCE", 3 * encoded["ask"].outputs)
     assert scores_of(model, encoded) == pytest.approx(before)
     assert max(sizes) <= 3 * encoded["ask"].outputs
     assert sum(sizes) == int((encoded["ask"].splits["dev"].targets != MISSING).sum()) * (

@@ -30,9 +30,6 @@ from taskmix.weighting import (
     Uncertainty,
     UPGrad,
 )
-from taskmix.weighting._gradients import Block, TaskGradients, task_gradients
-from taskmix.weighting._gramian import inner_products
-from taskmix.weighting._graph import survey
 
 TASKS = 3
 SOME = [BanditMTL(), UPGrad(), GradNorm(), MGDAUB(), DBMTL(memory=0.0)]
@@ -200,22 +197,6 @@ def test_the_gradient_of_one_task_walks_through_its_own_graph_alone() -> None:
     assert Counted.walks == TASKS  # and not its square, as with stacked losses
 
 
-def test_own_graphs_are_freed_as_soon_as_they_are_walked() -> None:
-    model = Model()
-    inputs, targets = batch()
-    found = survey(model.losses([inputs] * TASKS, targets), list(model.encoder.parameters()))
-    assert not found.joint
-    assert survey(model.losses(inputs, targets), list(model.encoder.parameters())).joint
-
-
-def test_heads_are_found_in_the_graph() -> None:
-    model = Model()
-    inputs, targets = batch()
-    found = survey(model.losses(inputs, targets), list(model.encoder.parameters()))
-    for head, leaves in zip(model.heads, found.leaves, strict=True):
-        assert {id(leaf) for leaf in leaves} == {id(parameter) for parameter in head.parameters()}
-
-
 def test_parameters_that_some_or_no_task_touches_are_handled() -> None:
     model = Model()
     extra, idle = nn.Linear(6, 6), nn.Linear(6, 6)
@@ -260,68 +241,6 @@ def test_a_part_that_two_heads_share_gets_both_their_weights() -> None:
     (expected,) = torch.autograd.grad(torch.stack(losses()) @ weights, [between.weight])
     assert found is not None
     torch.testing.assert_close(found, expected)
-
-
-def test_dense_encoders_are_walked_for_all_tasks_at_once_with_the_same_result() -> None:
-    torch.manual_seed(0)
-    encoder = nn.Sequential(
-        nn.Linear(5, 8),
-        nn.LayerNorm(8),
-        nn.GELU(),
-        nn.Dropout(0.3),
-        nn.Linear(8, 8),
-        nn.SiLU(),
-        nn.Linear(8, 6),
-        nn.Sigmoid(),
-    )
-    heads = [nn.Linear(6, 2) for _ in range(TASKS)]
-    parameters = list(encoder.parameters())
-    inputs, targets = batch()
-    torch.manual_seed(1)
-    code = encoder(inputs)
-    losses = [
-        nn.functional.mse_loss(head(code), target)
-        for head, target in zip(heads, targets, strict=True)
-    ]
-    found = survey(losses, parameters)
-    assert len(found.batched_entries) == 1
-    expected = [
-        torch.cat(
-            [part.flatten() for part in torch.autograd.grad(loss, parameters, retain_graph=True)]
-        )
-        for loss in losses
-    ]
-    walked = task_gradients(losses, parameters, found, starts=[None] * TASKS)
-    assert_close([walked.gradients.matrix()], [torch.stack(expected)])
-
-
-@pytest.mark.parametrize("kind", ["convolution", "recurrent", "penalty", "own rows"])
-def test_what_cannot_be_batched_is_walked_task_by_task(kind: str) -> None:
-    model = Model()
-    inputs, targets = batch()
-    shared = list(model.encoder.parameters())
-    losses = model.losses(inputs, targets)
-    if kind == "convolution":
-        layer = nn.Conv1d(1, 6, 5)
-        code = layer(inputs[:, None]).flatten(1)
-        shared = list(layer.parameters())
-    elif kind == "recurrent":
-        recurrent = nn.GRU(5, 6, batch_first=True)
-        code = recurrent(inputs[:, None])[0][:, 0]
-        shared = list(recurrent.parameters())
-    if kind in ("convolution", "recurrent"):
-        losses = [
-            nn.functional.mse_loss(head(code), target)
-            for head, target in zip(model.heads, targets, strict=True)
-        ]
-    elif kind == "penalty":  # straight from loss to shared parameter, past the code
-        losses[1] = losses[1] + shared[0].square().sum()
-    else:
-        losses = model.losses([inputs] * TASKS, targets)
-    assert survey(losses, shared).batched_entries == []
-    info = Balancer(UPGrad(), shared=shared).backward(losses, retain_graph=True)
-    expected = torch.autograd.grad(torch.stack(losses) @ info.weights, shared)
-    assert_close([p.grad for p in shared if p.grad is not None], expected)
 
 
 def test_the_representation_gives_the_gramian_of_the_whole_batch() -> None:
@@ -629,22 +548,6 @@ def test_sparse_gradients_are_refused_in_words() -> None:
     ]
     with pytest.raises(InputError, match="should be dense"):
         Balancer(UPGrad(), shared=words).backward(losses)
-
-
-@pytest.mark.parametrize("tasks", [3, 9])
-def test_very_large_and_very_small_gradients_keep_their_products(tasks: int) -> None:
-    rows = torch.randn(tasks, 50) * torch.logspace(-25, 25, tasks)[:, None]
-    gradients = TaskGradients([Block(rows, list(range(tasks)), [rows.shape[1:]], [0])], tasks)
-    expected = rows.double() @ rows.double().T
-    torch.testing.assert_close(gradients.gramian(), expected, rtol=1e-5, atol=0.0)
-
-
-@pytest.mark.parametrize("tasks", [3, 9])
-def test_products_of_short_numbers_are_summed_in_longer_ones(tasks: int) -> None:
-    rows = torch.randn(tasks, 50).bfloat16()
-    torch.testing.assert_close(inner_products(rows), rows.float() @ rows.float().T)
-    rows = torch.randn(tasks, 50)
-    torch.testing.assert_close(inner_products(rows), rows @ rows.T)
 
 
 def test_kept_gradients_are_those_of_all_parameters_in_order() -> None:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
-from taskmix.errors import OptionError
 from taskmix.weighting import (
     DBMTL,
     IMTLG,
@@ -271,30 +269,3 @@ def test_a_task_without_a_gradient_does_not_disturb_the_others(
     if not isinstance(method, CAGrad | UPGrad):  # whose means are over all tasks
         torch.testing.assert_close(with_it[:2], without)
     assert float(with_it[2]) == pytest.approx(float(with_it[:2].abs().mean()))
-
-
-@pytest.mark.parametrize(
-    "build",
-    [
-        lambda: MGDA(normalization="norm"),
-        lambda: MGDAUB(normalization="norm"),
-        lambda: GradVac(rate=2.0),
-        lambda: CAGrad(closeness=-0.1),
-        lambda: FairGrad(alpha=0.0),
-        lambda: AlignedMTL(scale="max"),
-        lambda: GradNorm(step_size=0.0),
-        lambda: ExcessMTL(warm_up=0),
-        lambda: DBMTL(memory=1.0),
-    ],
-)
-def test_an_option_that_cannot_be_is_refused(build: object) -> None:
-    with pytest.raises(OptionError, match="should"):
-        build()  # type: ignore[operator]
-
-
-def test_every_task_meets_every_other_once() -> None:
-    from taskmix.weighting._pcgrad import visiting_order
-
-    order = visiting_order(6, np.random.default_rng(0))
-    for task in range(6):
-        assert sorted(order[:, task]) == [other for other in range(6) if other != task]

@@ -24,7 +24,6 @@ from taskmix.weighting import (
     PCGrad,
     UPGrad,
 )
-from taskmix.weighting._groups import shared_parts
 
 COMPARING = [MGDA(), UPGrad(), CAGrad(), NashMTL(), IMTLG(), PCGrad(), GradVac(rate=0.5)]
 each_comparing = pytest.mark.parametrize("method", COMPARING, ids=lambda m: type(m).__name__)
@@ -115,12 +114,6 @@ def test_weights_that_differ_from_part_to_part_are_asked_for_in_every_step() -> 
     one.grad = other.grad = None
     balancer.backward(losses_with(one, FIRST) + losses_with(other, moved))
     torch.testing.assert_close(other.grad, alone(NashMTL(), moved)[1])
-
-
-def test_parts_are_found_by_the_tasks_that_reach_them_and_the_most_shared_comes_first() -> None:
-    rows = [[1, 1, 0], [1, 1, 1], [0, 0, 1], [0, 0, 0], [1, 1, 0]]
-    parts = shared_parts(torch.tensor(rows).bool().tolist(), [5, 1, 1, 1, 5])
-    assert [(part.tasks, part.tensors) for part in parts] == [([0, 1, 2], [1]), ([0, 1], [0, 4])]
 
 
 def test_parameters_that_no_loss_was_computed_with_are_refused_in_words() -> None:

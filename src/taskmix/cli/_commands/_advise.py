@@ -1,4 +1,4 @@
-"""`taskmix advise`: from a folder of tasks to a plan, inside a budget."""
+"""`taskmix advise`: from a folder of tasks to a plan, inside a budget; `demo` does it on known tasks."""
 
 from __future__ import annotations
 
@@ -10,19 +10,25 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from taskmix.cli._options import (
-    ModelOptions,
-    TaskOptions,
+from taskmix.cli._options._tasks import ModelOptions, TaskOptions, make_template
+from taskmix.cli._options._where import (
     TrackingOptions,
     WhereOptions,
-    make_template,
+    WorkersOption,
+    can_write_page,
+    check_extras,
 )
-from taskmix.cli._options._extras import can_write_page, check_extras
-from taskmix.cli._printing._display import echo
+from taskmix.cli._printing._display import draw_table, echo, print_json, reading_bar
 from taskmix.cli._printing._reading import print_reading, print_tuning, reading_document
+from taskmix.cli._printing._repeat import commands_of_advice
 
 if TYPE_CHECKING:
     from taskmix.adviser import Advised, News
+
+# Steps, so that everyone sees the same answer: with all that comes before and after, half a minute of
+# one core.
+DEMO_BUDGET = "30000-steps"
+_MOST_WARNINGS = 8  # on a terminal; the page has all of them
 
 
 def advise_command(
@@ -31,29 +37,25 @@ def advise_command(
     model: ModelOptions,
     where: WhereOptions,
     tracking: TrackingOptions,
-    target: Annotated[
-        str | None, typer.Option("--target", help="The one task to help [all of them].")
-    ] = None,
+    target: Annotated[str | None, typer.Option(help="The one task to help [all of them].")] = None,
     budget: Annotated[
-        str, typer.Option("--budget", help="A time (90s, 30m, 2h) or batches (20000-steps).")
+        str, typer.Option(help="A time (90s, 30m, 2h) or batches (20000-steps).")
     ] = "10m",
     steps: Annotated[
-        int | None, typer.Option("--steps", min=1, help="Batches of a run [from the budget].")
+        int | None, typer.Option(min=1, help="Batches of a run [from the budget].")
     ] = None,
     train_steps: Annotated[
         int | None,
         typer.Option(
-            "--train-steps",
             min=1,
             help="Batches of the final training, for which ways are ranked [until curves are flat].",
         ),
     ] = None,
     train_time: Annotated[
-        str | None,
-        typer.Option("--train-time", help="The same as a time of this device: 30m, 2h."),
+        str | None, typer.Option(help="The same as a time of this device: 30m, 2h.")
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", help="The first of the seeds.")] = 0,
-    out: Annotated[Path, typer.Option("--out", help="The study to write to.")] = Path("advice"),
+    seed: Annotated[int, typer.Option(help="The first of the seeds.")] = 0,
+    out: Annotated[Path, typer.Option(help="The study to write to.")] = Path("advice"),
     json_: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
 ) -> None:
     """Find out how to train on the tasks of FOLDER, and say so in five lines.
@@ -71,14 +73,11 @@ def advise_command(
     """
     begin = time.monotonic()  # before the imports, which take their time
     from taskmix.adviser import MODEL, AdviseOptions, Budget, advise_on, parse_time, useful_workers
-    from taskmix.cli._printing._advised import print_advised, print_places
-    from taskmix.cli._printing._display import print_json, reading_bar
-    from taskmix.cli._printing._repeat import commands_of_advice
     from taskmix.engine import open_study
     from taskmix.records import to_plain
     from taskmix.report import PAGE_PACKAGES
 
-    check_extras(model=model, where=where, tracking=tracking)
+    check_extras(model=model.model, where=where, tracking=tracking)
     can_write_page(PAGE_PACKAGES)
     options = AdviseOptions(
         budget=Budget.parse(budget),
@@ -115,7 +114,7 @@ def advise_command(
             commands=lambda batches: commands_of_advice(
                 context, tasks.folder, out, template, batches
             ),
-            on_news=_ignore if json_ else _print_news,
+            on_news=(lambda news: None) if json_ else _print_news,
             on_answer=show_answer,
             reading=partial(reading_bar, quiet=json_),
             begin=begin,
@@ -131,5 +130,69 @@ def _print_news(news: News) -> None:
     echo(f"[{news.spent:4.0%} spent{left}] {news.words}")
 
 
-def _ignore(news: News) -> None:
-    pass
+def print_advised(advised: Advised) -> None:
+    """The race as a table, what was noticed, and the answer."""
+    document = advised.document
+    title = (
+        f"Mean dev score of {len(document.judged)} tasks, how far behind the first, and what a "
+        "seed costs"
+    )
+    header, *rows = advised.table()
+    draw_table(header, rows, title=title, wide=True)
+    warnings = list(document.warnings)
+    more = len(warnings) - _MOST_WARNINGS
+    if more > 0:
+        warnings[_MOST_WARNINGS:] = [f"{more} more such findings are in the page."]
+    for words in (*warnings, *document.notes):
+        echo(f"Note: {words}")
+    for line in document.lines:
+        echo(line)
+
+
+def print_places(advised: Advised) -> None:
+    """Where plan, page and model are, and how to go on."""
+    from taskmix.adviser import MODEL, TRAIN
+
+    folder = advised.study.path
+    page, model = folder / "report.html", folder / MODEL
+    evidence = f" The page with the evidence: {page}" if page.exists() else ""
+    echo(f"The plan: {folder / 'plan.json'}.{evidence}")
+    echo(f"The model: {model}. Its answers: taskmix predict {model} INPUT --task TASK")
+    echo(f"Train by it: {advised.document.commands[TRAIN]}")
+    echo(f"The same in Python: taskmix plan show {folder / 'plan.json'}")
+
+
+def demo(
+    context: typer.Context,
+    out: Annotated[Path, typer.Option(help="The study to write.")] = Path("taskmix-demo"),
+    budget: Annotated[
+        str, typer.Option(help="A time (60s, 5m) or batches (30000-steps).")
+    ] = DEMO_BUDGET,
+    seed: Annotated[int, typer.Option(help="The first of the seeds.")] = 0,
+    workers: WorkersOption = None,
+    json_: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+) -> None:
+    """Ask for advice on eight small tasks, two of which are known to be worth nothing.
+
+    The tasks are made from the digits that come with scikit-learn; two of them have shuffled labels.
+    The adviser is not told, and should find it out: `taskmix advise digits`. Nothing is downloaded.
+    Run it again: it is done already.
+
+    Example: taskmix demo --out taskmix-demo
+    """
+    if not json_:
+        echo(
+            "Eight tasks from handwritten digits. The two named `shuffled…` have random labels; the "
+            "adviser is not told."
+        )
+    advise_command(
+        context,
+        TaskOptions(folder="digits"),
+        ModelOptions(),
+        WhereOptions(workers=workers),
+        TrackingOptions(),
+        out=out,
+        budget=budget,
+        seed=seed,
+        json_=json_,
+    )

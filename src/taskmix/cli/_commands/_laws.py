@@ -13,20 +13,11 @@ import typer
 from taskmix.cli._printing._display import echo, print_json, show
 from taskmix.cli._printing._repeat import this_command
 from taskmix.errors import OptionError
-from taskmix.extras import require
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from taskmix.laws import LawRegressor, LawsDocument, LawTable
-
-
-class LawEngine(StrEnum):
-    """Who looks for formulas."""
-
-    SEARCH = "search"
-    OPERON = "operon"
-    GPLEARN = "gplearn"
 
 
 class LossKind(StrEnum):
@@ -41,9 +32,6 @@ class LossKind(StrEnum):
 class SearcherOptions:
     """How formulas are found, and judged."""
 
-    searcher: Annotated[LawEngine, typer.Option("--searcher", help="Who looks for formulas.")] = (
-        LawEngine.SEARCH
-    )
     noise: Annotated[
         str,
         typer.Option(
@@ -69,16 +57,13 @@ class SearcherOptions:
         bool, typer.Option("--bounded", help="The law has a finite limit as each input grows.")
     ] = False
     folds: Annotated[int, typer.Option("--folds", min=0, help="Cross-validate the front.")] = 0
-    seed: Annotated[
-        int, typer.Option("--seed", help="Of the held-out rows and other searchers.")
-    ] = 0
+    seed: Annotated[int, typer.Option("--seed", help="Of the held-out rows.")] = 0
 
     def model(self, box: dict[str, tuple[float, float]]) -> LawRegressor:
         """The same as an object, with the box in which the law has to hold."""
         from taskmix.laws import LawRegressor
 
         return LawRegressor(
-            self.searcher.value,
             noise=self.noise,
             loss=self.loss.value,
             range_input=self.range_input,
@@ -164,7 +149,7 @@ def laws(
     from taskmix.laws import learn_laws, read_table, write_laws
     from taskmix.report import front_chart, write_chart, write_laws_page
 
-    _check(search.searcher, plot, page, document)
+    _check(plot, page, document)
     names, targets, groups = _names(inputs), _names(explain), _names(asked.group)
     named = [*groups, "group", "target"] if groups or len(targets) > 1 else []
     start, change = _point("--at", asked.at, names, named), _point("--to", asked.to, names)
@@ -228,8 +213,8 @@ def _drawn(table: LawTable) -> Table:
     return drawn
 
 
-def _check(engine: LawEngine, plot: Path | None, page: Path | None, out: Path | None) -> None:
-    """Before anything is read: are the places to write to free, and the engine there?"""
+def _check(plot: Path | None, page: Path | None, out: Path | None) -> None:
+    """Before anything is read: are the places to write to free?"""
     from taskmix.files import check_output
     from taskmix.laws import is_laws_document
     from taskmix.report import check_chart_path, check_laws_page
@@ -240,9 +225,6 @@ def _check(engine: LawEngine, plot: Path | None, page: Path | None, out: Path | 
         check_laws_page(page)
     if out is not None:
         check_output(out, is_ours=is_laws_document, what="the law")
-    if engine is not LawEngine.SEARCH:
-        package = "pyoperon" if engine is LawEngine.OPERON else "gplearn"
-        require(package, purpose=f"`--searcher {engine.value}`")
 
 
 def _reading_words(

@@ -9,17 +9,27 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from taskmix.cli._options import TaskOptions, grouped
 from taskmix.cli._options._completing import plan_files, plan_targets
-from taskmix.cli._printing._display import echo, note, show
+from taskmix.cli._options._groups import grouped
+from taskmix.cli._options._tasks import TaskOptions
+from taskmix.cli._printing._display import draw_table, echo, note, print_json
+from taskmix.cli._printing._repeat import settings_as_options
 from taskmix.errors import InputError
 
 if TYPE_CHECKING:
+    from taskmix.engine import Run
     from taskmix.plans import Plan, PlanFit
 
 PlanArgument = Annotated[
     Path,
     typer.Argument(help="A plan.json, of advise, improve or transfer.", autocompletion=plan_files),
+]
+StepsOption = Annotated[
+    int | None,
+    typer.Option("--steps", help="Batches of all models together; the plan's own unless given."),
+]
+BatchSizeOption = Annotated[
+    int | None, typer.Option("--batch-size", help="Rows of a batch; the plan's own unless given.")
 ]
 
 app = typer.Typer(
@@ -48,18 +58,21 @@ def plan_show(
         taskmix plan show advice/plan.json --python > train.py
     """
     from taskmix.adviser import IN_PYTHON, TRAIN
-    from taskmix.cli._printing._display import print_json
-    from taskmix.plans import Plan, plan_document
+    from taskmix.plans import Plan, plan_document, promised_run, training_script
 
     loaded = Plan.load(plan)
-    commands = _commands(loaded, plan, TRAIN)
+    run = promised_run(loaded)
+    script = None if run is None else training_script(run, plan=plan)
+    commands = {TRAIN: _line(loaded, plan, run)}
+    if script is not None:
+        commands[IN_PYTHON] = script
     if python:
-        if IN_PYTHON not in commands:
+        if script is None:
             raise InputError(
-                f"`{plan}` should be a plan of `taskmix advise`, which has a script. Found none in it. "
-                f"Train with: {commands[TRAIN]}"
+                f"`{plan}` should be a plan of `taskmix advise`, which says what a script needs. Found "
+                f"no length or settings in it. Train with: {commands[TRAIN]}"
             )
-        for line in commands[IN_PYTHON].splitlines():
+        for line in script.splitlines():
             echo(line)
     elif json_:
         print_json({"plan": str(plan), **plan_document(loaded), "commands": commands})
@@ -73,31 +86,21 @@ def plan_export(
     to: Annotated[
         str,
         typer.Option(
-            "--to",
             help="The trainer: datasets, trl, axolotl, llamafactory, torchtitan, megatron, nemo or "
             "levanter.",
             autocompletion=plan_targets,
         ),
     ],
-    out: Annotated[Path, typer.Option("--out", help="The file or folder to write.")],
+    out: Annotated[Path, typer.Option(help="The file or folder to write.")],
     data: Annotated[
         Path | None,
-        typer.Option("--data", help="The folder with the tasks' files, as the trainer reads them."),
+        typer.Option(help="The folder with the tasks' files, as the trainer reads them."),
     ] = None,
     path: Annotated[
-        list[str] | None,
-        typer.Option("--path", help="TASK=FILE, where a task's file is; may be repeated."),
+        list[str] | None, typer.Option(help="TASK=FILE, where a task's file is; may be repeated.")
     ] = None,
-    steps: Annotated[
-        int | None,
-        typer.Option(
-            "--steps", help="Batches of all models together; the plan's own unless given."
-        ),
-    ] = None,
-    batch_size: Annotated[
-        int | None,
-        typer.Option("--batch-size", help="Rows of a batch; the plan's own unless given."),
-    ] = None,
+    steps: StepsOption = None,
+    batch_size: BatchSizeOption = None,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace files of an earlier export that differ.")
     ] = False,
@@ -111,7 +114,6 @@ def plan_export(
 
         taskmix plan export advice/plan.json --to megatron --out blend
     """
-    from taskmix.cli._printing._display import print_json
     from taskmix.plans import Plan, export_plan
 
     done = export_plan(
@@ -137,16 +139,8 @@ def plan_export(
 def plan_check(
     plan: PlanArgument,
     tasks: TaskOptions,
-    steps: Annotated[
-        int | None,
-        typer.Option(
-            "--steps", help="Batches of all models together; the plan's own unless given."
-        ),
-    ] = None,
-    batch_size: Annotated[
-        int | None,
-        typer.Option("--batch-size", help="Rows of a batch; the plan's own unless given."),
-    ] = None,
+    steps: StepsOption = None,
+    batch_size: BatchSizeOption = None,
     json_: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
 ) -> None:
     """Say whether a plan fits the tasks of FOLDER: names, metrics, rows, and passes over them.
@@ -156,7 +150,6 @@ def plan_check(
 
     Example: taskmix plan check advice/plan.json reviews
     """
-    from taskmix.cli._printing._display import print_json
     from taskmix.plans import Plan, check_fit
     from taskmix.records import Subject
 
@@ -182,18 +175,13 @@ app.command("check")(grouped(plan_check))
 
 
 def _print_fit(fit: PlanFit) -> None:
-    from rich import box
-    from rich.table import Table
-
-    table = Table(title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1))
-    for name in ("task", "share of batches", "rows", "passes", "rows as planned"):
-        table.add_column(name, justify="left" if name == "task" else "right")
-    words = {True: "yes", False: "no", None: "not known"}
+    words, rows = {True: "yes", False: "no", None: "not known"}, []
     for each in fit.tasks:
         passes = "not known" if each.passes is None else f"{each.passes:.2f}"
         cells = (f"{each.share:.1%}", f"{each.rows:,}", passes, words[each.as_planned])
-        table.add_row(each.task, *cells)
-    show(table, wide=True)
+        rows.append((each.task, *cells))
+    columns = ("task", "share of batches", "rows", "passes", "rows as planned")
+    draw_table(columns, rows, wide=True)
     for sentence in fit.warnings:
         note(sentence)
 
@@ -210,26 +198,27 @@ def _named_paths(given: list[str]) -> dict[str, str]:
     return paths
 
 
-def _commands(plan: Plan, path: Path, train: str) -> dict[str, str]:
-    """Those that the plan has, or the one that every plan can be trained with."""
-    known = plan.evidence.get("commands")
-    if isinstance(known, dict) and isinstance(known.get(train), str):
-        return {what: line for what, line in known.items() if isinstance(line, str)}
-    steps = [] if plan.length is None else ["--steps", str(plan.length.batches)]
-    return {train: f"taskmix train FOLDER {shlex.join(['--plan', str(path), *steps])}"}
+def _line(plan: Plan, path: Path, run: Run | None) -> str:
+    """The line that trains by the plan, as far as the plan knows it."""
+    line = ["taskmix", "train", "FOLDER", "--plan", str(path)]
+    if plan.length is not None:
+        line += ["--steps", str(plan.length.batches)]
+        line += ["--batch-size", str(plan.length.batch_size)]
+    if run is not None:
+        line += settings_as_options(run)
+        reads = getattr(run.architecture, "reads", run.architecture)
+        for flag, name in (("--model", "path"), ("--vectors", "vectors")):
+            given = getattr(reads, name, None)
+            line += [] if given is None else [flag, str(given)]
+    return shlex.join(line)
 
 
 def _print_plan(plan: Plan, commands: dict[str, str]) -> None:
-    from rich import box
-    from rich.table import Table
-
     if plan.words:
         echo(plan.words)
     expected = {each.task: each for each in plan.expected}
-    table = Table(title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1))
-    names = ("task", "model", "share of batches", *(("promised",) if expected else ()))
-    for name in names:
-        table.add_column(name, justify="left" if name == "task" else "right")
+    columns = ("task", "model", "share of batches", *(("promised",) if expected else ()))
+    rows = []
     for number, part in enumerate(plan.parts, 1):
         for task, share in part.probabilities.items():
             helps = "" if task in part.scored else " (helps)"
@@ -241,8 +230,8 @@ def _print_plan(plan: Plan, commands: dict[str, str]) -> None:
                     if item
                     else ""
                 )
-            table.add_row(*cells)
-    show(table, wide=True)
+            rows.append(cells)
+    draw_table(columns, rows, wide=True)
     if plan.length is not None:
         echo(
             f"Scores are promised for {plan.length.batches:,} batches of {plan.length.batch_size} rows "

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -12,16 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from taskmix.cli._options import StrictOption
-from taskmix.cli._printing._display import echo
+from taskmix.cli._options._tasks import StrictOption
+from taskmix.cli._printing._display import echo, print_json
 from taskmix.errors import InputError, OptionError
 
 if TYPE_CHECKING:
     from taskmix.training import TrainedModel
 
 ENDINGS = (".jsonl", ".csv", ".parquet")
-FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # noqa: RUF001 - wide ones too
-NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _SHARE = 8  # standard input may have this part of the free memory
 
 
@@ -38,25 +35,22 @@ def predict(
         ),
     ],
     task: Annotated[
-        str | None, typer.Option("--task", help="The task to answer for [where there is one only].")
+        str | None, typer.Option(help="The task to answer for [where there is one only].")
     ] = None,
     task_column: Annotated[
-        str | None,
-        typer.Option("--task-column", help="The column that names the task of each row."),
+        str | None, typer.Option(help="The column that names the task of each row.")
     ] = None,
     base: Annotated[
         str | None,
         typer.Option(
-            "--base",
-            help="The pretrained model that heads or adapters belong to [where it was in training].",
+            help="The pretrained model that heads or adapters belong to [where it was in training]."
         ),
     ] = None,
     answers: Annotated[
         Path | None,
         typer.Option(
-            "--answers",
             help="Write a .jsonl, .csv or .parquet file; in .csv an apostrophe goes before a label "
-            "that a spreadsheet would compute, such as =1+1.",
+            "that a spreadsheet would compute, such as =1+1."
         ),
     ] = None,
     overwrite: Annotated[
@@ -77,29 +71,16 @@ def predict(
 
         echo '{"text": "well worth it"}' | taskmix predict advice - --task books
     """
-    from taskmix.cli._printing._display import print_json
     from taskmix.engine import load_model
-    from taskmix.files import check_output
 
-    if answers is not None and answers.suffix.lower() not in ENDINGS:
-        raise OptionError(
-            f"The name of --answers should end in {', '.join(ENDINGS)}. Found `{answers.name}`."
-        )
-    if answers is not None:
-        remedy = "Choose another name, or replace it with --overwrite."
-        check_output(answers, is_ours=lambda begin: overwrite, what="the answers", remedy=remedy)
+    check_rows_file(answers, "--answers", what="the answers", overwrite=overwrite)
     trained = load_model(model, base=base)
     by_row = task_column is not None and task is None
     questions = [trained.question(each) for each in (trained.tasks if by_row else (task,))]
     name = "the tasks of the rows" if by_row else questions[0].name
     notes: list[str] = []
     found = _answers(
-        trained,
-        rows,
-        task if by_row else name,
-        task_column,
-        strict=strict,
-        on_note=notes.append,
+        trained, rows, task if by_row else name, task_column, strict=strict, on_note=notes.append
     )
     if not json_:  # beside the answers, which may be piped on
         said = f"{len(questions)} tasks" if by_row else str(questions[0].reading)
@@ -140,17 +121,27 @@ def _answers(
         return trained.predict(path, task, task_column=task_column, strict=strict, on_note=on_note)
 
 
-def _cell(value: Any) -> Any:
-    """What stands in a cell of CSV: lists, of a sentence or of labels, as JSON, and no formula.
+def check_rows_file(path: Path | None, option: str, *, what: str, overwrite: bool) -> None:
+    """Whether rows can be written there, before anything is read."""
+    from taskmix.files import check_output
 
-    A spreadsheet computes a text that begins as a formula does, and labels come from files: an
-    apostrophe before it makes it a text again.
-    """
+    if path is None:
+        return
+    if path.suffix.lower() not in ENDINGS:
+        raise OptionError(
+            f"The name of {option} should end in {', '.join(ENDINGS)}. Found `{path.name}`."
+        )
+    remedy = "Choose another name, or replace it with --overwrite."
+    check_output(path, is_ours=lambda begin: overwrite, what=what, remedy=remedy)
+
+
+def _cell(value: Any) -> Any:
+    """What stands in a cell of CSV: lists, of a sentence or of labels, as JSON, and no formula."""
+    from taskmix.files import guard_formula
+
     if isinstance(value, list | dict):
         return json.dumps(value, ensure_ascii=False)
-    if isinstance(value, str) and value.startswith(FORMULA) and not NUMBER.fullmatch(value):
-        return f"'{value}"
-    return value
+    return guard_formula(value) if isinstance(value, str) else value
 
 
 def _copy_standard_input(path: Path) -> None:

@@ -10,8 +10,7 @@ import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from taskmix.cli._options._methods import LEARNING
-from taskmix.cli._options._weightings import WORDS
+from taskmix.cli._options._methods import LEARNING, WORDS
 
 POLICIES = ("uniform", "proportional", "tempered", "capped", "fixed:", "scheduled:", *LEARNING)
 REWARDS = ("hard", "gain", "score")
@@ -27,25 +26,24 @@ TARGETS = (
 )  # those of `taskmix.plans`, which takes a second to import
 
 
-def policy_words(incomplete: str) -> list[str]:
-    return _beginning(POLICIES, incomplete)
+def _offering(words: Iterable[str]) -> Callable[[str], list[str]]:
+    """Gives those of the words that begin as was typed."""
+
+    def offer(incomplete: str) -> list[str]:
+        return [word for word in words if word.startswith(incomplete)]
+
+    return offer
 
 
-def reward_words(incomplete: str) -> list[str]:
-    return _beginning(REWARDS, incomplete)
-
-
-def weighting_words(incomplete: str) -> list[str]:
-    return _beginning(WORDS, incomplete)
-
-
-def plan_targets(incomplete: str) -> list[str]:
-    return _beginning(TARGETS, incomplete)
+policy_words = _offering(POLICIES)
+reward_words = _offering(REWARDS)
+weighting_words = _offering(WORDS)
+plan_targets = _offering(TARGETS)
 
 
 def task_folders(incomplete: str) -> list[str]:
     """Folders, and the tasks of the demo."""
-    return [*_beginning(("digits",), incomplete), *_inside(incomplete, lambda entry: False)]
+    return [*_offering(["digits"])(incomplete), *_inside(incomplete, lambda entry: False)]
 
 
 def study_folders(incomplete: str) -> list[str]:
@@ -55,10 +53,6 @@ def study_folders(incomplete: str) -> list[str]:
 def plan_files(incomplete: str) -> list[str]:
     """JSON files, and folders that may have some."""
     return _inside(incomplete, lambda entry: entry.name.endswith(".json"))
-
-
-def _beginning(words: Iterable[str], incomplete: str) -> list[str]:
-    return [word for word in words if word.startswith(incomplete)]
 
 
 def _inside(incomplete: str, fits: Callable[[os.DirEntry[str]], bool]) -> list[str]:

@@ -1,8 +1,10 @@
-"""Options that belong together are declared once, as a dataclass that a command takes as one parameter.
+"""Options and commands that belong together.
+
+Options that belong together are declared once, as a dataclass that a command takes as one parameter.
 
 @dataclass(frozen=True, kw_only=True)
 class Paint:
-    colour: Annotated[str, typer.Option("--colour")] = "red"
+    colour: Annotated[str, typer.Option()] = "red"
 
 def draw(paint: Paint, size: Annotated[int, typer.Option("--size")] = 1) -> None: ...
 
@@ -16,6 +18,9 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
 from typing import Any, get_type_hints
+
+import typer
+from typer.core import TyperGroup
 
 from taskmix.errors import OptionError, TaskmixError
 
@@ -90,3 +95,27 @@ def _options(group: Any) -> list[inspect.Parameter]:
 
 def _default(field: Field[Any]) -> Any:
     return inspect.Parameter.empty if field.default is MISSING else field.default
+
+
+def command_group(
+    commands: Mapping[str, Callable[..., None]], help_: str, *, unless_named: str
+) -> typer.Typer:
+    """A group of commands of which one need not be named."""
+
+    class UnlessNamed(TyperGroup):
+        """Takes whatever does not begin with the name of a command for that one's words."""
+
+        def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
+            named = bool(args) and args[0] in self.commands
+            return super().parse_args(ctx, args if named else [unless_named, *args])
+
+    UnlessNamed.unless_named = unless_named  # type: ignore[attr-defined]
+    group = typer.Typer(
+        cls=UnlessNamed,
+        help=help_,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    for name, command in commands.items():
+        group.command(name)(grouped(command))
+    return group

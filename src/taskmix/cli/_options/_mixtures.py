@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from taskmix.errors import InputError, OptionError
+from taskmix.files import unguard_formula
 
 if TYPE_CHECKING:
     from taskmix.mixtures import DomainGroup
@@ -34,7 +35,7 @@ def amount(text: str, option: str) -> float:
     return value
 
 
-def by_name(texts: Sequence[str] | None, option: str, example: str) -> dict[str, float]:
+def numbers_by_name(texts: Sequence[str] | None, option: str, example: str) -> dict[str, float]:
     """`web=2,code=1B`, once or more, as numbers by name."""
     found: dict[str, float] = {}
     for part in (part for text in texts or () for part in text.split(",")):
@@ -68,7 +69,7 @@ def read_supply(text: str | None) -> dict[str, float] | None:
     if text is None:
         return None
     if not Path(text).exists():
-        return by_name([text], "--supply", "web=1B,code=2e8, or a file")
+        return numbers_by_name([text], "--supply", "web=1B,code=2e8, or a file")
     columns = _columns(Path(text))
     names = next((key for key in ("domain", "name", "task") if key in columns), None)
     tokens = next((key for key in ("tokens", "supply", "count") if key in columns), None)
@@ -94,7 +95,10 @@ def read_shares_of(path: Path, domains: Sequence[str]) -> dict[str, dict[str, fl
         )
     label = next((name for name in ("run", "name", "mixture", "index") if name in columns), None)
     count = len(columns[known[0]])
-    names = [str(row + 1) if label is None else str(columns[label][row]) for row in range(count)]
+    names = [
+        str(row + 1) if label is None else unguard_formula(str(columns[label][row]))
+        for row in range(count)
+    ]
     if len(set(names)) < count:
         names = [f"{name} (row {row + 1})" for row, name in enumerate(names)]
     return {
@@ -108,11 +112,12 @@ def _share(cell: Any, path: Path, row: int, name: str) -> float:
         return float(cell) if cell not in (None, "") else 0.0
     except (TypeError, ValueError):
         raise InputError(
-            f"Column `{name}` of `{path}` should be shares. Found {str(cell)[:40]!r} in row {row + 2}."
+            f"Column `{name}` of `{path}` should be shares. Found {str(cell)[:40]!r} in row {row + 1}."
         ) from None
 
 
 def _columns(path: Path) -> dict[str, list[Any]]:
     from taskmix.tasks import read_rows
 
-    return dict(read_rows(path).table.to_pydict())
+    columns = read_rows(path).table.to_pydict()
+    return {unguard_formula(name): cells for name, cells in columns.items()}

@@ -10,7 +10,7 @@ import json
 import re
 import shlex
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -74,6 +74,33 @@ def show(table: Table, *, wide: bool = False) -> None:
     if wide and not console.is_terminal:
         console = make_console(width=160)
     console.print(table)
+
+
+def draw_table(
+    columns: Iterable[str],
+    rows: Iterable[Sequence[str] | None],  # None is a line between them
+    *,
+    title: str | None = None,
+    left: Collection[str] = (),  # columns of words; the first is one
+    whole: bool = False,  # numbers are not folded where there is little room
+    wide: bool = False,
+) -> None:
+    """Draws rows of words on standard output; numbers stand to the right."""
+    from rich import box
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1))
+    for place, name in enumerate(columns):
+        if place == 0 or name in left:
+            table.add_column(name)
+        else:
+            table.add_column(name, justify="right", no_wrap=whole)
+    for row in rows:
+        if row is None:
+            table.add_section()
+        else:
+            table.add_row(*row)
+    show(table, wide=wide)
 
 
 def make_console(**options: Any) -> Console:
@@ -145,12 +172,7 @@ def reading_bar(*, quiet: bool) -> Iterator[Callable[[int, int], None]]:
 
 
 def _bar(quiet: bool, *, unit: str = "steps") -> Bar:
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        ProgressColumn,
-        TimeRemainingColumn,
-    )
+    from rich.progress import BarColumn, MofNCompleteColumn, ProgressColumn, TimeRemainingColumn
     from rich.progress import Progress as Bar
     from rich.text import Text
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -50,7 +50,6 @@ def commands_of_advice(
     device: on another one another tuning would be usual.
     """
     from taskmix.adviser import ASK_AGAIN, TRAIN
-    from taskmix.models import tuning_of
 
     plan = str(out / "plan.json")
     train = [
@@ -63,10 +62,7 @@ def commands_of_advice(
         str(batches),
         *given_options(context),
     ]
-    train += ["--batch-size", str(template.batch_size)]
-    train += ["--learning-rate", str(template.optimization.learning_rate)]
-    tuning = tuning_of(template.architecture)
-    train += [] if tuning is None else ["--tune", tuning]
+    train += ["--batch-size", str(template.batch_size), *settings_as_options(template)]
     train += [] if template.precision == "float32" else ["--precision", template.precision]
     train += [] if template.seed == 0 else ["--seed", str(template.seed)]
     return {
@@ -76,12 +72,21 @@ def commands_of_advice(
     }
 
 
-def given_options(context: typer.Context) -> Iterator[str]:
+def settings_as_options(run: Run) -> list[str]:
+    """The learning rate and the tuning, as `train` takes them."""
+    from taskmix.models import tuning_of
+
+    tuning = tuning_of(run.architecture)
+    rate = ["--learning-rate", str(run.optimization.learning_rate)]
+    return rate if tuning is None else [*rate, "--tune", tuning]
+
+
+def given_options(context: typer.Context, names: Collection[str] = _SHARED) -> Iterator[str]:
     """The shared options that were given on the command line, as words."""
     for parameter in context.command.params:
         name = parameter.name or ""
         source = context.get_parameter_source(name)
-        if name in _SHARED and source is not None and source.name == "COMMANDLINE":
+        if name in names and source is not None and source.name == "COMMANDLINE":
             value = context.params[name]
             if value is True:
                 yield parameter.opts[0]

@@ -6,10 +6,10 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from taskmix.cli._printing._display import show
-from taskmix.numerics import Interval, mean_interval
+from taskmix.cli._printing._display import draw_table
 
 if TYPE_CHECKING:
+    from taskmix.numerics import Interval
     from taskmix.records import RunSummary
 
 
@@ -56,6 +56,8 @@ def score_table(
     """Gathers the final scores of a split; runs of one label and seed are one model's (or, for
     single-task training, one set of models') scores. The mean is over `tasks`, or all, where their
     metrics can be averaged."""
+    from taskmix.numerics import mean_interval
+
     values: dict[tuple[str, str], dict[int, float]] = {}
     metrics: dict[str, str] = {}
     for summary in summaries:
@@ -92,31 +94,20 @@ def _can_be_averaged(metrics: Collection[str]) -> bool:
     return len(metrics) == 1 or not any(lower & set(metric.split("+")) for metric in metrics)
 
 
-def print_table(
-    table: ScoreTable, sizes: dict[str, int], *, title: str, mean_name: str = "mean"
-) -> None:
+def print_table(table: ScoreTable, sizes: dict[str, int], *, title: str) -> None:
     """Draws the table on standard output."""
-    from rich import box
-    from rich.table import Table
-
     metrics = set(table.metrics.values())
     if len(metrics) == 1:  # said once, not in every row
         title = f"{title} ({metrics.pop()})"
-    drawn = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1))
-    drawn.add_column("task")
-    drawn.add_column("rows", justify="right", no_wrap=True)
-    if metrics:
-        drawn.add_column("metric")
-    for label in table.labels:
-        drawn.add_column(label, justify="right", no_wrap=True)
+    rows: list[list[str] | None] = []
     for task, metric in table.metrics.items():
         cells = [_cell(table.cells.get((task, label))) for label in table.labels]
-        drawn.add_row(task, f"{sizes.get(task, 0):,}", *([metric] if metrics else []), *cells)
+        rows.append([task, f"{sizes.get(task, 0):,}", *([metric] if metrics else []), *cells])
     if table.means:
-        drawn.add_section()
         means = [_cell(table.means.get(label)) for label in table.labels]
-        drawn.add_row(mean_name, "", *([""] if metrics else []), *means)
-    show(drawn)
+        rows += [None, ["mean", "", *([""] if metrics else []), *means]]
+    columns = ["task", "rows", *(["metric"] if metrics else []), *table.labels]
+    draw_table(columns, rows, title=title, left=("metric",), whole=True)
 
 
 def _cell(interval: Interval | None) -> str:

@@ -8,6 +8,6 @@ and record. What is stacked and what a step does is in `_fleet.py`; the loop in 
 """
 
 from taskmix.engine._fleet._plan import can_join, company, family_of, fleet_pays, why_alone
-from taskmix.engine._fleet._together import plan_units
+from taskmix.engine._fleet._unit import plan_units
 
 __all__ = ["can_join", "company", "family_of", "fleet_pays", "plan_units", "why_alone"]

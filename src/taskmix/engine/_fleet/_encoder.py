@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import torch
 
-from taskmix.engine._fleet._adapters import AdapterStack
-from taskmix.engine._fleet._bilstm import WindowBiLSTMStack
+from taskmix.engine._fleet._adapters import AdapterStack, WritingStack
 from taskmix.engine._fleet._causal import CausalStack
-from taskmix.engine._fleet._convolution import TextConvolutionStack
 from taskmix.engine._fleet._perceptron import Encoder, PerceptronStack
 from taskmix.engine._fleet._pool import (
     DensePool,
@@ -16,8 +14,7 @@ from taskmix.engine._fleet._pool import (
     WordTables,
     text_pools,
 )
-from taskmix.engine._fleet._words import StackedWords
-from taskmix.engine._fleet._writing import WritingStack
+from taskmix.engine._fleet._words import StackedWords, TextConvolutionStack, WindowBiLSTMStack
 from taskmix.errors import OptionError
 from taskmix.models import (
     Architecture,

@@ -8,13 +8,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from taskmix.engine._fleet._ahead import Ahead, Moment, targets_of_a_row
+from taskmix.engine._fleet._ahead import Ahead, BatchIndex, Moment, targets_of_a_row
 from taskmix.engine._fleet._decisions import AllTasks
 from taskmix.engine._fleet._dropout import Dropout, Masked, Shapes
 from taskmix.engine._fleet._encoder import build_encoder
 from taskmix.engine._fleet._heads import Heads, Slots, losses_of
 from taskmix.engine._fleet._layout import StackedParameters
-from taskmix.engine._fleet._lookout import Lookout
 from taskmix.engine._fleet._members import Member, Start
 from taskmix.engine._fleet._optimizer import StackedOptimizer, clip
 from taskmix.engine._fleet._perceptron import LossEncoder, Room
@@ -41,15 +40,7 @@ class StackedModels:
         self.parameters = StackedParameters.of(layouts, [s.parameters for s in starts]).to(
             self.device
         )
-        pairs = list(zip(starts, members, strict=True))
         self.best = StackedParameters.of(layouts, [s.best for s in starts]).to(self.device)
-        # Of each slot's task, where that is kept: what the member's parameters were at its own best.
-        self.own = [
-            StackedParameters.of(layouts, [s.own.get(_name(m, slot)) for s, m in pairs]).to(
-                self.device
-            )
-            for slot in range(self.slots_count if run.keep == "each" else 0)
-        ]
         self._encoder_keys, head_keys = self.parameters.parts
         self._heads = Heads(head_keys)
         moments = {
@@ -93,18 +84,18 @@ class StackedModels:
     def _lay_out(self) -> None:
         """Everything that depends on which members there are, besides their numbers."""
         members, device = self.members, self.device
-        self._lookout = Lookout(members, self.numbering, self.slots_count, device)
+        self._batch_index = BatchIndex(members, self.numbering, self.slots_count, device)
         self.groups, self.rows, self.active, self.words, self.labels = (
-            self._lookout.groups,
-            self._lookout.rows,
-            self._lookout.active,
-            self._lookout.words,
-            self._lookout.labels,
+            self._batch_index.groups,
+            self._batch_index.rows,
+            self._batch_index.active,
+            self._batch_index.words,
+            self._batch_index.labels,
         )
         self.weighing: Weighing | None = None
         decisions = [each.decision for each in members if isinstance(each.decision, AllTasks)]
         if decisions:
-            self.weighing = build_weighing(decisions, device, sparse=self._lookout.is_sparse)
+            self.weighing = build_weighing(decisions, device, sparse=self._batch_index.is_sparse)
             weights = torch.zeros(len(members), self.slots_count)
             for place, decision in enumerate(decisions):
                 if decision.weights is not None:
@@ -128,7 +119,7 @@ class StackedModels:
 
     def look_ahead(self, count: int) -> Ahead:
         """Decides for every member what it trains on in the next steps."""
-        return self._lookout.look(count, self.step, with_seeds=bool(self._dropout))
+        return self._batch_index.look(count, self.step, with_seeds=bool(self._dropout))
 
     @property
     def told(self) -> int:
@@ -136,7 +127,7 @@ class StackedModels:
 
         Its value, its weight where that changes, and whether there is one where there may be none.
         """
-        return 1 if self.weighing is None else 3 if self._lookout.is_sparse else 2
+        return 1 if self.weighing is None else 3 if self._batch_index.is_sparse else 2
 
     def take(self, ahead: Ahead, moment: Moment, room: Room) -> Tensor:
         """Trains every member by one step; what it tells, [told, member, active slot]."""
@@ -157,7 +148,7 @@ class StackedModels:
                 flat = {key: value.flatten(0, 1) for key, value in flat.items()}
             if isinstance(self.encoder, LossEncoder):
                 losses = self.encoder.losses(
-                    leaves, now.rows, now.classes, now.shares, self._lookout.code_of, room
+                    leaves, now.rows, now.classes, now.shares, self._batch_index.code_of, room
                 )
             else:
                 codes = self.encoder(leaves, now.rows, masks, room)
@@ -191,7 +182,7 @@ class StackedModels:
     def _by_slot(self, codes: Tensor) -> Tensor:
         """[member, group * row * word, feature] to [member * active slot, row * word, feature]."""
         codes = codes.view(len(self.members) * self.groups, self.rows * self.words, -1)
-        code_of = self._lookout.code_of
+        code_of = self._batch_index.code_of
         return codes if code_of is None else codes.index_select(0, code_of)
 
     def _masks(self, now: Ahead) -> Masked:
@@ -256,7 +247,6 @@ class StackedModels:
         self.members = [self.members[place] for place in places]
         self.parameters = self.parameters.keep(chosen)
         self.best = self.best.keep(chosen)
-        self.own = [each.keep(chosen) for each in self.own]
         options = [member.run.optimization for member in self.members]
         self.optimizer = self.optimizer.keep(chosen, options, self.parameters)
         self._slots = self._slots.take(heads.flatten())
@@ -266,11 +256,6 @@ class StackedModels:
 def _started(member: Member) -> Start:
     assert member.start is not None
     return member.start
-
-
-def _name(member: Member, slot: int) -> str:
-    """Of the task in a slot; no task's name where the member has fewer."""
-    return member.tasks.names[slot] if slot < len(member.tasks) else ""
 
 
 def _shapes(member: Member, drawn: int | None) -> Shapes:

@@ -20,11 +20,9 @@ from taskmix.policies import Uniform
 from taskmix.records import RecordWriter
 from taskmix.tasks import EncodedTasks
 from taskmix.training import (
+    BestTracker,
     LossFunction,
     Score,
-    Watch,
-    Watches,
-    best_state,
     check_training,
     task_loss,
 )
@@ -36,8 +34,7 @@ class Start:
 
     step: int
     parameters: Mapping[str, Tensor]
-    best: Mapping[str, Tensor] | None  # of the mean
-    own: Mapping[str, Mapping[str, Tensor]]  # of each task, where that is kept
+    best: Mapping[str, Tensor] | None
     moments: Mapping[str, Mapping[str, Tensor]]
     steps: Mapping[str, float]  # that each parameter has taken
 
@@ -53,11 +50,11 @@ class Member:
     layout: ParameterLayout
     seed: int  # of its rows and its dropout
     decision: Decision
-    watches: Watches
+    tracker: BestTracker
     deviations: dict[str, float]
     losses: list[LossFunction]
     checkpoint: int | None  # the step of its last one
-    told_best: tuple[int, ...]  # the steps of what the last checkpoint has as the best
+    told_best: int  # the step of what the last checkpoint has as the best
     start: Start | None = field(repr=False)
     error: Exception | None = None
     stopped: bool = False  # by the user, to go on later
@@ -82,13 +79,13 @@ class Member:
         generator = np.random.default_rng(run.seed)
         seed = int(resumed["seed"]) if resumed is not None else int(generator.integers(2**62))
         decision = _decision(run, tasks, generator, seed)
-        watches = Watches.of(run.keep, tasks.names, patience=run.patience)
+        tracker = BestTracker(run.patience)
         if resumed is not None:
-            watches.restore(resumed)
+            tracker.restore(resumed)
             decision.restore(resumed["steps"])
             start = _start(run, layout, resumed, best)
         else:
-            start = Start(0, dict(model.state_dict()), None, {}, {}, {})
+            start = Start(0, dict(model.state_dict()), None, {}, {})
         deviations = {task.name: target_scale(tasks, task)[1] for task in tasks}
         return cls(
             number=number,
@@ -98,18 +95,13 @@ class Member:
             layout=layout,
             seed=seed,
             decision=decision,
-            watches=watches,
+            tracker=tracker,
             deviations=deviations,
             losses=[task_loss(task, deviations[task.name]) for task in tasks],
             checkpoint=start.step or None,
-            told_best=watches.steps,
+            told_best=tracker.step,
             start=start,
         )
-
-    @property
-    def watch(self) -> Watch:
-        """Of the mean dev score."""
-        return self.watches.mean
 
     def diverged(self, step: int, slot: int, loss: float) -> None:
         """Notes, as a solo run would, that this member cannot go on."""
@@ -144,8 +136,4 @@ def _start(
         names[number]: float(torch.as_tensor(values.get("step", state["step"])))
         for number, values in kept.items()
     }
-    own: dict[str, Mapping[str, Tensor]] = {}
-    if best is not None and run.keep == "each":
-        own = {task: best_state(best, task) for task in run.load().names}
-    mean = None if best is None else best_state(best)
-    return Start(state["step"], state["model"], mean, own, moments, steps)
+    return Start(state["step"], state["model"], best, moments, steps)

@@ -9,10 +9,11 @@ from typing import Any
 
 import torch
 
-from taskmix.engine._encodings import tensors_of
 from taskmix.engine._fleet._encoder import STACKABLE
+from taskmix.engine._fleet._evaluate import BLOCK
 from taskmix.engine._fleet._weighing import can_be_stacked
 from taskmix.engine._run import Run, encode, find_device, first_model
+from taskmix.engine._source import tensors_of
 from taskmix.files import free_memory
 from taskmix.models import (
     CausalTransformer,
@@ -24,7 +25,7 @@ from taskmix.models import (
     outline_of,
 )
 from taskmix.policies import Unchanging, steps_without_draws
-from taskmix.tasks import WRITTEN, EncodedTasks, FeatureEncoding, find_metric
+from taskmix.tasks import WRITTEN, EncodedTasks, find_metric
 from taskmix.training import input_groups
 from taskmix.weighting import Equal, FixedWeights, Needs
 
@@ -65,6 +66,10 @@ def why_alone(run: Run) -> str | None:
         return "they are merged from others, and not trained"
     if type(options) not in STACKABLE:
         return f"{type(options).__name__} has no stacked form"
+    for task in run.load():
+        most = max(task.sizes.get(split, 0) for split in ("dev", "test"))
+        if task.kind == "classification" and most * len(task.labels) > BLOCK:
+            return "its answers are too many to keep, and are scored batch by batch"
     if isinstance(options, Transformer):
         if options.tune == "all":
             return "every weight of a pretrained model is trained, which takes a copy for each run"
@@ -86,7 +91,7 @@ def family_of(run: Run) -> Hashable:
         architecture = replace(architecture, adapters=replace(architecture.adapters, rank=1))
     data = (run.source, architecture, run.device, run.precision)
     times = (run.steps, run.batch_size, run.evaluate_every, run.checkpoint_every, run.patience)
-    return data, optimization, times, run.keep, _pace(run)
+    return data, optimization, times, _pace(run)
 
 
 def _pace(run: Run) -> str:
@@ -178,8 +183,7 @@ def fitting(run: Run, encodings: float = 1.0, workers: int = 1) -> int:
     tasks = encode(run)
     model = first_model(run, tasks)
     parameters = sum(p.numel() for p in model.parameters() if p.requires_grad)
-    copies = PARAMETER_COPIES + (2 * len(tasks) if run.keep == "each" else 0)
-    needed = 4 * (copies * parameters + encodings * _data(tasks))
+    needed = 4 * (PARAMETER_COPIES * parameters + encodings * _data(tasks))
     needed += _working_bytes(run, tasks)
     device = find_device(run.device)
     on_cuda = device.type == "cuda"
@@ -220,13 +224,6 @@ def _pieces(run: Run, tasks: EncodedTasks) -> float:
         longest = max(longest, float(inputs.lengths.double().mean()))
     batches = 1 if run.weighting is None else len(input_groups(tasks))
     return batches * run.batch_size * longest
-
-
-def _shares_rows(run: Run) -> bool:
-    """Whether what is made of a task's rows does not depend on the other tasks."""
-    options = run.architecture
-    reads = getattr(options, "reads", None)
-    return isinstance(options, Transformer) or isinstance(reads, FeatureEncoding)
 
 
 def _working_bytes(run: Run, tasks: EncodedTasks) -> float:

@@ -1,19 +1,27 @@
-"""Trains the members of a fleet to their ends, each into its own record."""
+"""Trains the members of a fleet to their ends, each into its own record.
+
+A member's checkpoint is the tree of a solo run's, so that either engine goes on from the other's.
+"""
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor, nn
 
 from taskmix.engine._fleet._evaluate import evaluate_members
 from taskmix.engine._fleet._fleet import StackedModels
+from taskmix.engine._fleet._layout import ParameterLayout, StackedParameters
 from taskmix.engine._fleet._members import Member
 from taskmix.engine._fleet._stepper import Stepper
-from taskmix.engine._fleet._trees import best_tree, state_tree
+from taskmix.engine._optimization import Optimization
 from taskmix.engine._run import credits_of, score_row
 from taskmix.errors import TaskmixError
 from taskmix.training import Score, mean_score, scores_by_position
@@ -73,7 +81,7 @@ def _next_stop(fleet: StackedModels) -> int:
 
 def _is_over(fleet: StackedModels, place: int) -> bool:
     member = fleet.members[place]
-    return member.error is not None or member.watch.over or fleet.step >= fleet.run.steps
+    return member.error is not None or member.tracker.over or fleet.step >= fleet.run.steps
 
 
 def _record_steps(
@@ -130,27 +138,16 @@ def _evaluate(fleet: StackedModels, at_work: Sequence[int]) -> None:
     if not sound:
         return
     better: list[int] = []
-    own: list[list[int]] = [[] for _ in range(fleet.slots_count)]
     found = evaluate_members(fleet, sound, fleet.parameters, "dev")
     for place, scores in zip(sound, found, strict=True):
         member = fleet.members[place]
-        by_slot = scores_by_position(member.tasks, scores, member.deviations)
-        member.decision.measured(by_slot)
-        names = member.tasks.names
-        is_best, tasks = member.watches.see(
-            mean_score(scores, member.deviations),
-            {names[slot]: value for slot, value in by_slot.items()},
-            fleet.step,
-        )
-        if is_best:
+        member.decision.measured(scores_by_position(member.tasks, scores, member.deviations))
+        if member.tracker.see(mean_score(scores, member.deviations), fleet.step):
             better.append(place)
             member.best_scores = scores
-        for name in tasks:
-            own[names.index(name)].append(place)
         member.writer.add_scores(fleet.step, [score_row(score) for score in scores])
-    for stack, places in zip([fleet.best, *fleet.own], [better, *own], strict=False):
-        if places:
-            stack.copy_members(torch.tensor(places, device=fleet.device), fleet.parameters)
+    if better:
+        fleet.best.copy_members(torch.tensor(better, device=fleet.device), fleet.parameters)
 
 
 def _must_be_finite(fleet: StackedModels, places: Sequence[int]) -> list[int]:
@@ -168,24 +165,22 @@ def _checkpoint(fleet: StackedModels, places: Sequence[int], threads: ThreadPool
     if fleet.weighing is not None:
         fleet.weighing.settle()
     chosen = torch.tensor(places, device=fleet.device)
-    parameters, best, *own = (
-        s.keep(chosen).to("cpu") for s in (fleet.parameters, fleet.best, *fleet.own)
-    )
+    parameters, best = (s.keep(chosen).to("cpu") for s in (fleet.parameters, fleet.best))
     moments = {name: s.keep(chosen).to("cpu") for name, s in fleet.optimizer.moments.items()}
     steps = fleet.optimizer.head_steps
     steps = None if steps is None else steps.index_select(0, chosen).cpu()
 
     def commit(number: int) -> None:
         member = fleet.members[places[number]]
-        known = member.watch.step > 0
+        known = member.tracker.step > 0
         member.writer.commit(
             fleet.step,
             state_tree(member, number, fleet.step, parameters, moments, steps),
-            best=best_tree(member, number, best, own) if known else None,
-            best_step=member.watch.step if known else None,
-            best_changed=known and member.watches.steps != member.told_best,
+            best=best_tree(member, number, best) if known else None,
+            best_step=member.tracker.step if known else None,
+            best_changed=known and member.tracker.step != member.told_best,
         )
-        member.checkpoint, member.told_best = fleet.step, member.watches.steps
+        member.checkpoint, member.told_best = fleet.step, member.tracker.step
 
     _each(threads, commit, [fleet.members[place] for place in places])
 
@@ -197,7 +192,7 @@ def _end(
     done = _must_be_finite(fleet, over)
     if done:
         chosen = torch.tensor(done, device=fleet.device)
-        best, *own = (s.keep(chosen).to("cpu") for s in (fleet.best, *fleet.own))
+        best = fleet.best.keep(chosen).to("cpu")
         with_credits = not all(fleet.members[place].writer.lean for place in done)
         splits = [
             _final_scores(fleet, done, "dev", with_credits=with_credits),
@@ -209,9 +204,9 @@ def _end(
             scores = [score_row(score) for split in splits for score in split[number]]
             member.writer.finish(
                 scores=scores,
-                best_step=member.watch.step or fleet.step,
+                best_step=member.tracker.step or fleet.step,
                 step=fleet.step,
-                best=best_tree(member, number, best, own),
+                best=best_tree(member, number, best),
                 row_credits=credits_of(splits[0][number]),
             )
 
@@ -226,33 +221,17 @@ def _end(
 def _final_scores(
     fleet: StackedModels, done: Sequence[int], split: str, *, with_credits: bool = False
 ) -> list[tuple[Score, ...]]:
-    """Of the best parameters: those of the mean, or of each task's own."""
-    if not fleet.own:
-        known = {
-            place: fleet.members[place].best_scores
-            for place in done
-            if split == "dev" and not with_credits
-        }
-        rest = [place for place in done if known.get(place) is None]
-        if rest:
-            scored = evaluate_members(fleet, rest, fleet.best, split, with_credits=with_credits)
-            known |= dict(zip(rest, scored, strict=True))
-        return [known[place] or () for place in done]
-    found: list[tuple[Score, ...]] = [() for _ in done]
-    for slot, stack in enumerate(fleet.own):
-        having = [place for place in done if slot < len(fleet.members[place].tasks)]
-        for place in having:  # a task without dev scores has no best of its own
-            member = fleet.members[place]
-            if not member.watches.own[member.tasks.names[slot]].step:
-                stack.copy_members(torch.tensor([place], device=fleet.device), fleet.best)
-        scored = []
-        if having:
-            scored = evaluate_members(
-                fleet, having, stack, split, slot=slot, with_credits=with_credits
-            )
-        for place, scores in zip(having, scored, strict=True):
-            found[done.index(place)] += scores
-    return found
+    """Of the best parameters."""
+    known = {
+        place: fleet.members[place].best_scores
+        for place in done
+        if split == "dev" and not with_credits
+    }
+    rest = [place for place in done if known.get(place) is None]
+    if rest:
+        scored = evaluate_members(fleet, rest, fleet.best, split, with_credits=with_credits)
+        known |= dict(zip(rest, scored, strict=True))
+    return [known[place] or () for place in done]
 
 
 def _each(
@@ -265,3 +244,66 @@ def _each(
             future.result()
         except TaskmixError as error:
             member.error = error
+
+
+def model_tree(layout: ParameterLayout, values: dict[str, Tensor]) -> dict[str, Tensor]:
+    """A solo model's `state_dict`, in its order."""
+    return {name: values[name] if name in values else layout.fixed[name] for name in layout.names}
+
+
+def best_tree(member: Member, place: int, best: StackedParameters) -> dict[str, Tensor]:
+    """What `train` yields as the best of a checkpoint; `place` is among the stack's members."""
+    return model_tree(member.layout, best.of_member(place, member.layout))
+
+
+def state_tree(
+    member: Member,
+    place: int,  # among the members of the stacks
+    step: int,
+    parameters: StackedParameters,  # on the CPU, as are the others
+    moments: dict[str, StackedParameters],
+    head_steps: Tensor | None,  # [member, slot]
+) -> dict[str, Any]:
+    """What `train` yields as the state of a checkpoint."""
+    layout = member.layout
+    optimizer, scheduler = _optimizer_tree(
+        member.run.optimization, len(layout.places), step, member
+    )
+    found = {name: stack.of_member(place, layout) for name, stack in moments.items()}
+    for number, each in enumerate(layout.places):
+        count = float(step)
+        if head_steps is not None and each.slot is not None:
+            count = float(head_steps[place, each.slot])
+        if count:  # a head that was never drawn has no state
+            kept = {name: values[each.name] for name, values in found.items()}
+            if "exp_avg" in kept:
+                kept = {"step": torch.tensor(count), **kept}
+            optimizer["state"][number] = kept
+    return {
+        "step": step,
+        "seed": member.seed,
+        "model": model_tree(layout, parameters.of_member(place, layout)),
+        "optimizer": optimizer,
+        "scheduler": scheduler,
+        "steps": member.decision.state(step),
+        **member.tracker.state(),
+    }
+
+
+def _optimizer_tree(
+    options: Optimization, count: int, step: int, member: Member
+) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    """The states of PyTorch's optimiser and scheduler after `step` steps, moments left out."""
+    optimizer, scheduler = copy.deepcopy(_fresh_trees(options, count))
+    if scheduler is not None:
+        rate = options.learning_rate * options.factor(step, member.run.steps)
+        optimizer["param_groups"][0]["lr"] = rate
+        scheduler |= {"last_epoch": step, "_step_count": step + 1, "_last_lr": [rate]}
+    return optimizer, scheduler
+
+
+@lru_cache(maxsize=64)
+def _fresh_trees(options: Optimization, count: int) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    stand_ins = [nn.Parameter(torch.zeros(1)) for _ in range(count)]
+    optimizer, scheduler = options.build(stand_ins, 1)
+    return optimizer.state_dict(), None if scheduler is None else dict(scheduler.state_dict())

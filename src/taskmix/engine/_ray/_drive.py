@@ -17,7 +17,7 @@ from taskmix.engine._executor import (
     to_each,
 )
 from taskmix.engine._ray._cluster import cluster, count_places, current_store
-from taskmix.engine._ray._flight import Flight, Outcome
+from taskmix.engine._ray._jobs_in_flight import JobsInFlight, Outcome
 from taskmix.engine._ray._sender import Sender
 from taskmix.engine._ray._store import Copies, Store
 from taskmix.engine._run import Executed, Run
@@ -100,7 +100,7 @@ class Ray:
             stack.enter_context(cluster(self.address, workers=self.workers))
             sender = Sender(absolute, workers=self.workers, shared_disk=self.shared_disk)
             flight = stack.enter_context(
-                Flight(
+                JobsInFlight(
                     runs,
                     absolute,
                     sender,

@@ -71,7 +71,7 @@ def _post() -> Any:
     return _posts[job]
 
 
-class Ear:
+class ProgressReceiver:
     """The driver's end."""
 
     def __init__(self, token: str) -> None:
@@ -97,7 +97,7 @@ class Ear:
         self.post.close.remote(self._token)
 
 
-class Voice:
+class ProgressSender:
     """A worker's end: word goes out now and then from a thread, and comes back whether to stop."""
 
     def __init__(self, post: Any, token: str, every: float) -> None:
@@ -109,7 +109,7 @@ class Voice:
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._talk, daemon=True)
 
-    def __enter__(self) -> Voice:
+    def __enter__(self) -> ProgressSender:
         self._say([], {})  # who begins after the driver asked to stop should not begin
         self._thread.start()
         return self

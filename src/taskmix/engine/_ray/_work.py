@@ -13,13 +13,13 @@ from typing import Any
 
 from taskmix.engine._apart import put_together
 from taskmix.engine._fleet import plan_units
-from taskmix.engine._ray._post import Snapshots, Voice
+from taskmix.engine._ray._post import ProgressSender, Snapshots
 from taskmix.engine._run import Executed, Run
 from taskmix.engine._source import TaskSource, has_tasks, keep_tasks
-from taskmix.engine._units import Alone, Progress, Unit
+from taskmix.engine._units import Progress, SingleUnit, Unit
 from taskmix.errors import InputError, RecordError
 from taskmix.files import delete
-from taskmix.records import RunFolder, Study, pack_run, specification_hash, unpack_run
+from taskmix.records import RunFolder, Study, pack_run, unpack_run
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +51,6 @@ class Done:
 def do_job(
     numbers: Sequence[int],
     runs: Sequence[Run],
-    names: Sequence[str],  # of their folders
     on_gpu: bool,
     common: Common,
     post: Any,
@@ -68,12 +67,12 @@ def do_job(
     for source, reference in data:
         if not has_tasks(source):
             keep_tasks(source, put_together(ray.get(reference)))
-    units: Sequence[Unit] = [Alone(place, run) for place, run in enumerate(runs)]
+    units: Sequence[Unit] = [SingleUnit(place, run) for place, run in enumerate(runs)]
     if on_gpu:
         units = plan_units(runs, chunk=None, workers=1)
     done = []
-    with Voice(post, common.token, common.talk_every) as voice:
-        desk = _desk(common, voice, numbers, runs, names)
+    with ProgressSender(post, common.token, common.talk_every) as voice:
+        desk = _desk(common, voice, numbers, runs)
         desk.fetch({place: begun[n] for place, n in enumerate(numbers) if n in begun})
         for unit in units:
             if voice.should_stop():
@@ -84,11 +83,11 @@ def do_job(
     return done
 
 
-class _Desk:
+class LocalWorker:
     """Where a worker executes: in the study itself, which it sees."""
 
     def __init__(
-        self, study: Study, voice: Voice, numbers: Sequence[int], runs: Sequence[Run]
+        self, study: Study, voice: ProgressSender, numbers: Sequence[int], runs: Sequence[Run]
     ) -> None:
         self.study, self.voice, self.numbers, self.runs = study, voice, numbers, runs
 
@@ -119,23 +118,18 @@ class _Desk:
         return False
 
 
-class _FarDesk(_Desk):
+class RemoteWorker(LocalWorker):
     """Where the study's folder is out of sight: in a folder of this machine, sent home as bytes."""
 
     def __init__(
         self,
         common: Common,
-        voice: Voice,
+        voice: ProgressSender,
         numbers: Sequence[int],
         runs: Sequence[Run],
-        names: Sequence[str],
     ) -> None:
         self._here = Path(tempfile.gettempdir()) / f"taskmix-{common.token}"
-        older = {
-            specification_hash(run.specification()): [name]
-            for run, name in zip(runs, names, strict=True)
-        }
-        study = Study(self._here, lean=common.study.lean, older=older)  # named as in the driver's
+        study = Study(self._here, lean=common.study.lean)
         super().__init__(study, voice, numbers, runs)
         self._snapshots = Snapshots(self._send, self._has_checkpoint, common.send_every)
         self._folders = [run.folder(study) for run in runs]
@@ -171,11 +165,10 @@ class _FarDesk(_Desk):
 
 def _desk(
     common: Common,
-    voice: Voice,
+    voice: ProgressSender,
     numbers: Sequence[int],
     runs: Sequence[Run],
-    names: Sequence[str],
-) -> _Desk:
+) -> LocalWorker:
     if common.marker is not None and (common.study.path / common.marker).is_file():
-        return _Desk(common.study, voice, numbers, runs)
-    return _FarDesk(common, voice, numbers, runs, names)
+        return LocalWorker(common.study, voice, numbers, runs)
+    return RemoteWorker(common, voice, numbers, runs)

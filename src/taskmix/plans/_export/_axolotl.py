@@ -13,8 +13,7 @@ from collections.abc import Iterator
 from taskmix.errors import InputError
 from taskmix.plans._export._mixture import Mixture
 from taskmix.plans._export._sources import DataSource
-from taskmix.plans._export._target import ExportTarget
-from taskmix.plans._export._text import header, in_quotes, text
+from taskmix.plans._export._target import ExportTarget, header, in_quotes, text
 
 MOST_ENTRIES = 1000  # of a file that people read
 

@@ -10,16 +10,15 @@ from math import gcd
 
 from taskmix.errors import InputError
 from taskmix.plans._export._mixture import Mixture, exact
-from taskmix.plans._export._sources import DataSource, plain_name
-from taskmix.plans._export._target import ExportTarget
-from taskmix.plans._export._text import header, in_quotes, plain_number, text
+from taskmix.plans._export._sources import DataSource
+from taskmix.plans._export._target import ExportTarget, header, in_quotes, plain_number, text
 
 BLOCK = 2048  # Levanter's own
 BLOCKS_OF_A_RUN = 32  # at least: a begin is then rounded by a sixtieth of the run at most
 
 
 def _write(mixture: Mixture) -> dict[str, str]:
-    names = _names(mixture)
+    names = [source.plain for source in mixture.sources]
     block = _block(mixture)
     lines = [
         *header("Levanter", "Say your tokenizer and your model in the same file."),
@@ -48,17 +47,6 @@ def _write(mixture: Mixture) -> dict[str, str]:
     if mixture.steps is not None:
         lines.append(f"  num_train_steps: {mixture.steps}")
     return {mixture.file("mixture", "yaml"): text(lines)}
-
-
-def _names(mixture: Mixture) -> list[str]:
-    """Names that folders of a cache can have."""
-    names = [plain_name(source.task) for source in mixture.sources]
-    if len(set(names)) < len(names):
-        raise InputError(
-            "The names of a plan's tasks should differ in more than their punctuation for Levanter, "
-            "which makes folders of them. Found two that do not. Rename one."
-        )
-    return names
 
 
 def _weights(

@@ -8,25 +8,18 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from taskmix.errors import InputError
 from taskmix.plans._export._mixture import Mixture
-from taskmix.plans._export._sources import DataSource, plain_name
-from taskmix.plans._export._target import ExportTarget
-from taskmix.plans._export._text import header, plain_number, text
+from taskmix.plans._export._sources import DataSource
+from taskmix.plans._export._target import ExportTarget, header, in_quotes, plain_number, text
 
 
 def _write(mixture: Mixture) -> dict[str, str]:
-    names = [plain_name(source.task) for source in mixture.sources]
-    if len(set(names)) < len(names):
-        raise InputError(
-            "The names of a plan's tasks should differ in more than their punctuation for "
-            "LLaMA-Factory, which separates them by commas. Found two that do not. Rename one."
-        )
+    names = [source.plain for source in mixture.sources]
     information = mixture.file("dataset_info", "json")
     several = bool(mixture.label)
     lines = [
         *header("LLaMA-Factory", "Add it to the options of your training."),
-        f"dataset: {','.join(names)}",
+        f"dataset: {in_quotes(','.join(names))}",
         # LLaMA-Factory reads `dataset_info.json` of a folder and knows no other name.
         f"dataset_dir: {mixture.label or '.'}  # the folder of dataset_info.json, from where you start",
         "mix_strategy: interleave_over",

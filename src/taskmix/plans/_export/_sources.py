@@ -9,7 +9,8 @@ placeholder that no file is called.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain, count
 from pathlib import Path, PurePath
 from typing import Literal
 
@@ -17,6 +18,9 @@ from taskmix.errors import InputError
 from taskmix.tasks import read_rows
 
 PLACEHOLDER = "REPLACE-ME"
+LONGEST = (
+    60  # letters of a plain name: file names end at 255 bytes, and keys of YAML at 1024 letters
+)
 BUILDERS = {  # by the ending of a file, the builder of `datasets.load_dataset` that reads it
     ".jsonl": "json",
     ".json": "json",
@@ -36,6 +40,7 @@ class DataSource:
     """One task's rows."""
 
     task: str
+    plain: str  # a name of its own that a path, a list with commas and a key of YAML can have
     path: str | None = None  # None: a placeholder has to stand for it
     rows: int | None = None
     columns: tuple[str, ...] = ()
@@ -59,21 +64,29 @@ class DataSource:
 
     @property
     def file(self) -> str:
-        return self.path or f"{PLACEHOLDER}/{plain_name(self.task)}.jsonl"
+        return self.path or f"{PLACEHOLDER}/{self.plain}.jsonl"
 
     @property
     def prefix(self) -> str:
         """Of Megatron's two files, which end in `.bin` and `.idx`."""
-        return self.path or f"{PLACEHOLDER}/{plain_name(self.task)}_text_document"
+        return self.path or f"{PLACEHOLDER}/{self.plain}_text_document"
 
     @property
     def builder(self) -> str:
         return BUILDERS[_ending(PurePath(self.file)) or ".jsonl"]
 
 
-def plain_name(task: str) -> str:
-    """A task's name without what a path, a list with commas or a key could stumble over."""
-    return "".join(letter if letter.isalnum() or letter in "-._" else "_" for letter in task)
+def plain_names(tasks: Sequence[str]) -> dict[str, str]:
+    """Of each task a short name without odd letters, which no other task has, in any case of letters."""
+    found: dict[str, str] = {}
+    taken: set[str] = set()
+    for task in tasks:
+        letters = (letter if letter.isalnum() or letter in "-._" else "_" for letter in task)
+        plain = "".join(letters)[:LONGEST]
+        others = (f"{plain}-{number}" for number in count(2))
+        found[task] = next(each for each in chain([plain], others) if each.lower() not in taken)
+        taken.add(found[task].lower())
+    return found
 
 
 def find_sources(
@@ -94,21 +107,23 @@ def find_sources(
         raise InputError(
             f"The data should be a folder with the tasks' files. Found no folder at `{folder}`."
         )
-    found = {}
+    found, plain = {}, plain_names(tasks)
     for name in tasks:
         path = paths.get(name)
         if path is None and folder is not None:
             path = str(_find(name, folder, tokens=tokens).absolute())
-        found[name] = DataSource(task=name, path=path) if tokens else _looked_into(name, path)
+        source = DataSource(task=name, plain=plain[name], path=path)
+        found[name] = source if tokens else _looked_into(source)
     return found
 
 
-def _looked_into(name: str, path: str | None) -> DataSource:
-    """The source with its rows counted and its columns known, where it is a file of this machine."""
+def _looked_into(source: DataSource) -> DataSource:
+    """The same with its rows counted and its columns known, where it is a file of this machine."""
+    path = source.path
     if path is None or not Path(path).is_file() or _ending(Path(path)) is None:
-        return DataSource(task=name, path=path)
+        return source
     table = read_rows(Path(path)).table
-    return DataSource(task=name, path=path, rows=table.num_rows, columns=tuple(table.column_names))
+    return replace(source, rows=table.num_rows, columns=tuple(table.column_names))
 
 
 def _find(name: str, folder: Path, *, tokens: bool) -> Path:

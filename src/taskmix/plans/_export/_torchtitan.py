@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from taskmix.plans._export._mixture import Mixture
 from taskmix.plans._export._sources import DataSource
-from taskmix.plans._export._target import ExportTarget
-from taskmix.plans._export._text import header, plain_number, text
+from taskmix.plans._export._target import ExportTarget, header, plain_number, text
 
 
 def _write(mixture: Mixture) -> dict[str, str]:

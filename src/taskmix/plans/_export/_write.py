@@ -22,17 +22,14 @@ from taskmix.files import (
     write_bytes,
 )
 from taskmix.plans._export._axolotl import AXOLOTL
-from taskmix.plans._export._datasets import DATASETS
+from taskmix.plans._export._hugging_face import DATASETS, TRL
 from taskmix.plans._export._levanter import LEVANTER
 from taskmix.plans._export._llamafactory import LLAMAFACTORY
-from taskmix.plans._export._megatron import MEGATRON
+from taskmix.plans._export._megatron import MEGATRON, NEMO
 from taskmix.plans._export._mixture import Mixture, mixtures_of
-from taskmix.plans._export._nemo import NEMO
 from taskmix.plans._export._sources import PLACEHOLDER, find_sources
-from taskmix.plans._export._target import ExportTarget
-from taskmix.plans._export._text import MARK, text
+from taskmix.plans._export._target import MARK, ExportTarget, text
 from taskmix.plans._export._torchtitan import TORCHTITAN
-from taskmix.plans._export._trl import TRL
 from taskmix.plans._plan import Plan
 
 TARGETS: Mapping[str, ExportTarget] = {
@@ -53,11 +50,7 @@ README = "README.md"
 
 @dataclass(frozen=True, kw_only=True)
 class ExportedPlan:
-    """What was written, and what to know of it.
-
-    >>> ExportedPlan(files=(), notes=("Replace the placeholders.",), usage="trl sft").notes
-    ('Replace the placeholders.',)
-    """
+    """What was written, and what to know of it."""
 
     files: tuple[Path, ...]
     notes: tuple[str, ...]

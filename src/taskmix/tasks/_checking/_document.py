@@ -5,18 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from taskmix.tasks._columns import ColumnKind
-from taskmix.tasks._looking import Finding
+from taskmix.tasks._columns._roles import ColumnKind
+from taskmix.tasks._looking._look import Finding
 from taskmix.tasks._reading import InputKind, TaskKind
 
 
 @dataclass(frozen=True, kw_only=True)
 class FileRead:
-    """A file that tasks were made of.
-
-    >>> FileRead(path="reviews/train.csv", format="csv", rows=800, split="train").rows
-    800
-    """
+    """A file that tasks were made of."""
 
     path: str
     format: str
@@ -26,14 +22,7 @@ class FileRead:
 
 @dataclass(frozen=True, kw_only=True)
 class TaskRead:
-    """A task, and what it was taken for.
-
-    >>> TaskRead(
-    ...     name="films", kind="classification", inputs="text", label="stars", classes=5,
-    ...     metric="accuracy", by_imbalance=False, sizes={"train": 800, "dev": 100},
-    ... ).sizes["dev"]
-    100
-    """
+    """A task, and what it was taken for."""
 
     name: str
     kind: TaskKind
@@ -47,11 +36,7 @@ class TaskRead:
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnSeen:
-    """A column: what it looks like, and what it is used as.
-
-    >>> ColumnSeen(name="id", kind="id", use="left out (numbers the rows)").kind
-    'id'
-    """
+    """A column: what it looks like, and what it is used as."""
 
     name: str
     kind: ColumnKind
@@ -64,11 +49,7 @@ class ColumnSeen:
 
 @dataclass(frozen=True, kw_only=True)
 class TaskCheck:
-    """All that is known of tasks before training.
-
-    >>> TaskCheck(source="a.csv", files=(), tasks=(), columns=(), notes=(), findings=()).warnings
-    ()
-    """
+    """All that is known of tasks before training."""
 
     source: str
     files: tuple[FileRead, ...]

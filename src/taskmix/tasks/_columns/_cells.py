@@ -6,10 +6,8 @@ from typing import Literal
 
 import pyarrow as pa
 
-from taskmix.tasks._formats import (
-    Rows,
-    spell_number,
-)
+from taskmix.tasks._formats._readers import Rows
+from taskmix.tasks._formats._values import spell_number
 
 Family = Literal["number", "text", "truth", "list", "nothing", "other"]
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from taskmix.tasks._columns._cells import cell_family, cells_of, plain
 from taskmix.tasks._columns._stack import StackedFiles
-from taskmix.tasks._formats import trimmed_cells
+from taskmix.tasks._formats._values import trimmed_cells
 
 DATE_SHARE = 0.95  # of the cells: as for numbers, a few may say that there is no date
 _GLANCED, _SAMPLED = 20, 100  # cells looked at first: a wide table has thousands of other columns

@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Iterable
 
 from taskmix.errors import InputError
-from taskmix.tasks._formats import quoted
+from taskmix.tasks._formats._words import quoted
 
 _AROUND = (
     " \t\r\n\f\v\u00a0\u200b\u2060\ufeff\"'`"  # what may stand around a name and is none of it
@@ -37,13 +37,6 @@ def match_column(names: Iterable[str], wanted: str) -> str | None:
     """The column that is meant: of that very name, or the only one that differs in case and the like.
 
     None where there is none. Several such columns, none of them exact, are an `InputError`.
-
-    >>> match_column(["Text", "LABEL"], "label")
-    'LABEL'
-    >>> match_column(["Label", "label"], "label")
-    'label'
-    >>> match_column(["Text"], "label") is None
-    True
     """
     known = list(names)
     if wanted in known:
@@ -60,11 +53,7 @@ def match_column(names: Iterable[str], wanted: str) -> str | None:
 
 
 def usual_label(names: Iterable[str]) -> str | None:
-    """The only column that is called as labels often are.
-
-    >>> usual_label(["Text", "Category"]), usual_label(["class", "target"])
-    ('Category', None)
-    """
+    """The only column that is called as labels often are."""
     names = list(names)
     for usual in (USUAL_LABELS, USUAL_LABELS_OF_TEXTS):
         if found := [name for name in names if folded_name(name) in usual]:

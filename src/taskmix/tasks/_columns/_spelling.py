@@ -26,7 +26,10 @@ from numpy.typing import NDArray
 
 from taskmix.tasks._columns._cells import cell_family, cells_of, plain
 from taskmix.tasks._columns._stack import StackedFiles
-from taskmix.tasks._formats import LARGEST_EXACT, Rows, exact_cells, quoted, trimmed_cells
+from taskmix.tasks._formats._jsonl import exact_cells
+from taskmix.tasks._formats._readers import Rows
+from taskmix.tasks._formats._values import LARGEST_EXACT, trimmed_cells
+from taskmix.tasks._formats._words import quoted
 
 _WHOLE_FLOAT = re.compile(r"(-?(?:0|[1-9]\d*))\.0")
 _IN_QUOTES = "has numbers in some rows and text in others; in quotes or not, a number is one label"

@@ -1,7 +1,7 @@
 """The files of a task one below the other, and their columns with one type over all files.
 
 A cell of CSV is text, so a column of CSV holds numbers where nearly every cell of all files is one (or
-is empty, or says NA; `_numbers.py` has the rule); otherwise it holds text. The other formats know their
+is empty, or says NA; `_values.py` has the rule); otherwise it holds text. The other formats know their
 types: numbers may be integers here and floating there; where numbers stand beside text, in one file or
 in two, the rule of CSV decides; anything else that differs is an error.
 """
@@ -9,7 +9,6 @@ in two, the rule of CSV decides; anything else that differs is an error.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Literal, NoReturn
 
 import numpy as np
@@ -18,17 +17,16 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from taskmix.tasks._columns._cells import Family, cell_family, cells_of, numbers_as_text, plain
-from taskmix.tasks._formats import (
+from taskmix.tasks._formats._readers import Rows
+from taskmix.tasks._formats._values import (
     NOTED_SHARE,
     NUMERIC_SHARE,
     OddCells,
-    Rows,
     are_numbers,
     numbers_of,
-    quoted,
-    show_path,
     trimmed_cells,
 )
+from taskmix.tasks._formats._words import quoted
 
 _WORDS: Mapping[Family, str] = {
     "number": "numbers",
@@ -75,8 +73,7 @@ class StackedFiles:
     def where(self, place: int) -> str:
         """The file and the row, as they may stand in a note."""
         part = int(np.searchsorted(self.starts, place, side="right")) - 1
-        row = self.parts[part].row_number(place - int(self.starts[part]))
-        return f"{show_path(Path(self.parts[part].path.name))}, row {row}"
+        return self.parts[part].where(place - int(self.starts[part]))
 
     def bad(self, place: int, should: str, found: str, remedy: str) -> NoReturn:
         """Raise the sentence about one row."""

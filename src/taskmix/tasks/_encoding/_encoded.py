@@ -73,14 +73,7 @@ class EncodedSplit:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class EncodedTask:
-    """One task, ready for a model.
-
-    >>> split = EncodedSplit(DenseInputs(torch.eye(2)), targets=torch.tensor([0, 1]))
-    >>> kind = {"kind": "classification", "labels": ("no", "yes"), "metric": "accuracy"}
-    >>> task = EncodedTask(name="a", source="a", splits={"train": split}, **kind)
-    >>> task.outputs, task.size
-    (2, 2)
-    """
+    """One task, ready for a model."""
 
     name: str
     kind: TaskKind

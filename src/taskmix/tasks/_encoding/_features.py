@@ -40,10 +40,10 @@ from taskmix.tasks._encoding._assemble import (
 )
 from taskmix.tasks._encoding._cache import cached, file_hash
 from taskmix.tasks._encoding._encoded import EncodedSplit, EncodedTask, EncodedTasks
-from taskmix.tasks._encoding._frozen import FrozenReader, ReadingPrecision, load_network
+from taskmix.tasks._encoding._frozen import FrozenReader, ReadingPrecision
 from taskmix.tasks._encoding._inputs import DenseInputs
 from taskmix.tasks._encoding._pooling import Pooling, check_pooling, find_pooling
-from taskmix.tasks._encoding._pretrained import locate
+from taskmix.tasks._encoding._pretrained import load_pretrained, locate
 from taskmix.tasks._kept import KeptByTable
 from taskmix.tasks._task import MISSING, Split, Task, TaskSet
 
@@ -310,7 +310,7 @@ def _identity(path: str) -> str:
     elif folder.is_dir():
         files = sorted(file for pattern in _FILES for file in folder.glob(pattern))
     else:
-        return f"{path} {getattr(load_network(path).config, '_commit_hash', None)}"
+        return f"{path} {getattr(load_pretrained('AutoModel', path).config, '_commit_hash', None)}"
     hashes = [(file.name, _hash_of(file, *_state(file))) for file in files]
     return hashlib.sha256(repr(hashes).encode()).hexdigest()
 

@@ -16,13 +16,11 @@ from typing import Any, Literal
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from safetensors import SafetensorError
 from torch import Tensor
 
-from taskmix.errors import InputError
 from taskmix.tasks._encoding._inputs import SubwordInputs
 from taskmix.tasks._encoding._pooling import Pooling, pool
-from taskmix.tasks._encoding._pretrained import load_pretrained
+from taskmix.tasks._encoding._pretrained import load_pretrained, reading_model
 from taskmix.tasks._encoding._subwords import Words, load_tokenizer, subword_inputs
 
 ReadingPrecision = Literal["float32", "bfloat16"]
@@ -35,9 +33,9 @@ class FrozenReader:
     """A network with its tokenizer, loaded once for all that is to be read."""
 
     def __init__(self, path: str, *, max_length: int, pooling: Pooling, dtype: torch.dtype) -> None:
-        self._tokenizer = load_tokenizer(path)
+        self._path, self._tokenizer = path, load_tokenizer(path)
         self._device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        self._network = load_network(path, dtype).to(self._device).eval()
+        self._network = load_pretrained("AutoModel", path, dtype=dtype).to(self._device).eval()
         self._max_length, self._pooling = max_length, pooling
         self.width = int(self._network.config.hidden_size)
 
@@ -77,7 +75,7 @@ class FrozenReader:
         """Pieces a second, on some texts, and how many pieces a text has."""
         inputs = self._inputs(self._pieces(texts))
         few = torch.arange(min(len(texts), 8))
-        with torch.inference_mode():
+        with torch.inference_mode(), reading_model(self._path):
             self._network(**inputs.batch(few.to(self._device)))  # the first one warms up
         begin = time.perf_counter()
         for _ in self._states(inputs):
@@ -88,13 +86,14 @@ class FrozenReader:
         return len(inputs.ids) / seconds, len(inputs.ids) / len(texts)
 
     def _pieces(self, rows: Sequence[Any], **more: Any) -> Any:
-        return self._tokenizer(
-            list(rows),
-            truncation=True,
-            max_length=self._max_length,
-            return_attention_mask=False,
-            **more,
-        )
+        with reading_model(self._path):
+            return self._tokenizer(
+                list(rows),
+                truncation=True,
+                max_length=self._max_length,
+                return_attention_mask=False,
+                **more,
+            )
 
     def _inputs(self, pieces: Any, words: Words | None = None) -> SubwordInputs:
         return subword_inputs(pieces, self._tokenizer.pad_token_id or 0, words).to(self._device)
@@ -103,7 +102,7 @@ class FrozenReader:
         """Rows, their batch and the last states [row, place, feature], as float32."""
 
         def read(rows: Tensor) -> tuple[Tensor, dict[str, Tensor], Tensor]:
-            with torch.inference_mode():
+            with torch.inference_mode(), reading_model(self._path):
                 batch = inputs.batch(rows.to(self._device))
                 given = {name: value for name, value in batch.items() if name != "word_starts"}
                 return rows, batch, self._network(**given).last_hidden_state.float()
@@ -121,17 +120,6 @@ class FrozenReader:
         alone = partial(torch.set_num_threads, 1)
         with ThreadPoolExecutor(threads, initializer=alone) as pool_of_threads:
             yield from pool_of_threads.map(read, batches)
-
-
-def load_network(path: str, dtype: torch.dtype | None = None) -> Any:
-    """The encoder of a folder, of a GGUF file or of a name on the hub."""
-    try:
-        return load_pretrained("AutoModel", path, dtype=dtype)
-    except (OSError, ValueError, SafetensorError) as error:
-        raise InputError(
-            f"`path` should be a folder with an encoder or a name on the hub. Found `{path}`: "
-            f"{str(error).strip().splitlines()[0]} Save the encoder there with `save_pretrained`."
-        ) from error
 
 
 def usual_precision() -> ReadingPrecision:

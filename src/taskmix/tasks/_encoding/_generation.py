@@ -27,7 +27,7 @@ from torch import Tensor
 from taskmix.errors import InputError
 from taskmix.tasks._encoding._inputs import SubwordInputs
 from taskmix.tasks._encoding._pooling import context_length
-from taskmix.tasks._encoding._pretrained import quiet_transformers
+from taskmix.tasks._encoding._pretrained import quiet_transformers, reading_model
 from taskmix.tasks._task import MISSING
 
 _NO_LIMIT = 10**9  # tokenizers that know of no context have a number far beyond
@@ -143,7 +143,7 @@ class PieceWriter:
         """[piece, 3], for each text its pieces, how many bytes each of them adds, and the target."""
         for begin in range(0, len(texts), _TEXTS):
             some = [text or "" for text in texts[begin : begin + _TEXTS]]
-            with quiet_transformers():
+            with quiet_transformers(), reading_model(self.path):
                 found = self.tokenizer(some, add_special_tokens=False, return_offsets_mapping=True)
             places = zip(found["input_ids"], found["offset_mapping"], strict=True)
             for text, (pieces, offsets) in zip(some, places, strict=True):
@@ -157,19 +157,19 @@ class PieceWriter:
             texts = [_plain(prompt) for prompt in prompts]
             begin = [] if self.begin is None else [self.begin]
             return [[*begin, *pieces] or [self.end] for pieces in self._pieces(texts)]
-        return self._pieces(
-            [
+        with reading_model(self.path):
+            texts = [
                 self.tokenizer.apply_chat_template(
                     _messages(prompt), add_generation_prompt=True, tokenize=False
                 )
                 for prompt in prompts
             ]
-        )
+        return self._pieces(texts)
 
     def _pieces(self, texts: Sequence[str]) -> list[list[int]]:
         if not texts:  # tokenizers refuse to be given nothing
             return []
-        with quiet_transformers():
+        with quiet_transformers(), reading_model(self.path):
             found: list[list[int]] = self.tokenizer(list(texts), add_special_tokens=False)[
                 "input_ids"
             ]

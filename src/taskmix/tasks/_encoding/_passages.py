@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from taskmix.tasks._encoding._assemble import at_least, distinct_tables, source_split
 from taskmix.tasks._encoding._encoded import EncodedSplit, EncodedTask, EncodedTasks
 from taskmix.tasks._encoding._inputs import DenseInputs
+from taskmix.tasks._encoding._pretrained import reading_model
 from taskmix.tasks._encoding._subwords import load_tokenizer
 from taskmix.tasks._kept import KeptByTable
 from taskmix.tasks._task import MISSING, TaskSet
@@ -122,7 +123,8 @@ def _of_bytes(texts: Sequence[str]) -> _Ids:
 def _of_pieces(texts: Sequence[str], *, tokenizer: Any) -> _Ids:
     if not texts:  # tokenizers refuse to be given nothing
         return _of_bytes(texts)
-    batch = tokenizer(list(texts), add_special_tokens=False, return_offsets_mapping=True)
+    with reading_model(tokenizer.name_or_path):
+        batch = tokenizer(list(texts), add_special_tokens=False, return_offsets_mapping=True)
     ids = [np.array(row, dtype=np.int64) for row in batch["input_ids"]]
     spelt = []
     for text, spans in zip(texts, batch["offset_mapping"], strict=True):

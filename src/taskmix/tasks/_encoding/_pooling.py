@@ -17,7 +17,7 @@ from torch import Tensor
 from taskmix.errors import OptionError
 from taskmix.extras import load
 from taskmix.files import UnreadableError, read_plain
-from taskmix.tasks._encoding._pretrained import locate, quiet_transformers
+from taskmix.tasks._encoding._pretrained import in_cache, locate, quiet_transformers
 
 Pooling = Literal["mean", "first", "last", "max"]
 
@@ -81,14 +81,7 @@ def is_causal(path: str) -> bool:
 
 
 def context_length(path: str) -> int | None:
-    """How many pieces a model can read at once, where its configuration says so.
-
-    >>> from pathlib import Path
-    >>> Path("small").mkdir()
-    >>> _ = Path("small/config.json").write_text('{"n_positions": 1024}')
-    >>> context_length("small")
-    1024
-    """
+    """How many pieces a model can read at once, where its configuration says so."""
     config = _document(path, "config.json")
     for name in ("max_position_embeddings", "n_positions"):  # the second is GPT-2's
         if isinstance(config, dict) and isinstance(config.get(name), int):
@@ -138,13 +131,14 @@ def _named(document: Any) -> Pooling | None:
 def _is_causal(config: Any) -> bool:
     if not isinstance(config, dict):
         return False
-    names = [str(name) for name in config.get("architectures") or ()]
+    said = config.get("architectures")
+    names = [str(name) for name in said] if isinstance(said, list) else []
     if config.get("is_decoder") or any(
         name.endswith(("ForCausalLM", "LMHeadModel")) for name in names
     ):
         return True
     kind = config.get("model_type")
-    if kind is None:
+    if not isinstance(kind, str):
         return False
     # A network without its head bears a name such as LlamaModel: then the kind of model decides.
     auto = load("transformers.models.auto.modeling_auto", purpose="A pretrained encoder")
@@ -157,7 +151,8 @@ def _is_causal(config: Any) -> bool:
 def _document(path: str, name: str) -> Any:
     """A JSON document of a model; None where it has none that can be read."""
     try:
-        file = Path(path) / name if Path(path).is_dir() else _of_the_hub(path, name)
+        path = in_cache(path)
+        file = Path(path) / name if Path(path).exists() else _of_the_hub(path, name)
         return None if file is None else json.loads(read_plain(file))
     except (OSError, UnreadableError, ValueError, RecursionError):
         return None

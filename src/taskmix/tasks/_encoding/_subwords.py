@@ -1,9 +1,15 @@
-"""Texts as pieces of words, by the tokenizer of a Hugging Face model."""
+"""Texts as pieces of words, by the tokenizer of a Hugging Face model.
+
+Tasks encoded source by source, where what is made of one does not depend on the others.
+
+A thousand runs on subsets of the same tasks then encode every task once, and hold the same tensors, of
+which a fleet needs one copy.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -24,17 +30,18 @@ from taskmix.tasks._encoding._assemble import (
     plain_targets,
     source_split,
 )
-from taskmix.tasks._encoding._by_source import encode_by_source
 from taskmix.tasks._encoding._cache import cached
 from taskmix.tasks._encoding._encoded import EncodedTasks
 from taskmix.tasks._encoding._generation import PieceWriter, WrittenSplit
 from taskmix.tasks._encoding._inputs import SubwordInputs
 from taskmix.tasks._encoding._pooling import context_length
-from taskmix.tasks._encoding._pretrained import load_pretrained, locate, stamp_of
+from taskmix.tasks._encoding._pretrained import load_pretrained, locate, reading_model, stamp_of
+from taskmix.tasks._kept import KeptByTable
 from taskmix.tasks._task import MISSING, Task, TaskSet
 
 _COLUMNS = {"text": ("text",), "pair": ("text", "text2"), "tokens": ("tokens",)}
 _WRITTEN = ("prompt", "passage")
+_kept: KeptByTable[EncodedTasks] = KeptByTable()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,13 +173,14 @@ class SubwordEncoding:
         if not columns[0]:  # tokenizers refuse to be given nothing
             return {"input_ids": []}
         empty: Any = [] if split_into_words else ""
-        return tokenizer(
-            *([row or empty for row in column] for column in columns),
-            is_split_into_words=split_into_words,
-            truncation=True,
-            max_length=self.max_length,
-            return_attention_mask=False,
-        )
+        with reading_model(self.path):
+            return tokenizer(
+                *([row or empty for row in column] for column in columns),
+                is_split_into_words=split_into_words,
+                truncation=True,
+                max_length=self.max_length,
+                return_attention_mask=False,
+            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,17 +248,46 @@ def load_tokenizer(path: str) -> Any:
             f"`{path}` should have a tokenizer beside its model, such as `tokenizer.json`. Found none. "
             "Save the tokenizer there with `save_pretrained`."
         )
-    try:
-        tokenizer = load_pretrained("AutoTokenizer", path)
-    except (OSError, ValueError, TypeError, AttributeError, LookupError) as error:
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise InputError(
-            f"`path` should be a folder with a tokenizer or a name on the hub. Found `{path}`: "
-            f"{reason} Save the tokenizer there with `save_pretrained`."
-        ) from error
+    tokenizer = load_pretrained("AutoTokenizer", path)
     if not getattr(tokenizer, "is_fast", False):
         raise InputError(
             f"The tokenizer of `{path}` should be a fast one, which knows the words of its pieces. "
             f"Found {type(tokenizer).__name__}. Convert it to `tokenizer.json`."
         )
     return tokenizer
+
+
+def encode_by_source(
+    tasks: TaskSet,
+    options: Hashable,  # all else that an encoding depends on
+    encode: Callable[[TaskSet], EncodedTasks],  # the tasks of one source
+) -> EncodedTasks:
+    """The tasks of each source as `encode` gives them, in the order of `tasks`."""
+    sources: dict[str, list[str]] = {}
+    for task in tasks:
+        sources.setdefault(task.source, []).append(task.name)
+    parts = [_part(tasks.select(names), options, encode) for names in sources.values()]
+    if len(parts) == 1:
+        return parts[0]
+    found = {task.name: task for part in parts for task in part}
+    extra: dict[str, Any] = {}
+    for part in parts:
+        for name, value in part.extra.items():
+            known = extra.get(name)
+            both = isinstance(value, Mapping) and isinstance(known, Mapping)
+            extra[name] = {**known, **value} if both else value  # type: ignore[dict-item]
+    return EncodedTasks(tuple(found[name] for name in tasks.names), extra=extra)
+
+
+def _part(
+    tasks: TaskSet, options: Hashable, encode: Callable[[TaskSet], EncodedTasks]
+) -> EncodedTasks:
+    tables = [split.inputs for task in tasks for split in task.splits.values()]
+    if not tables:
+        return encode(tasks)
+    # The tasks themselves are part of the key: others may share their rows.
+    key = (options, tuple(map(id, tasks)))
+    known = _kept.get(tables[0], key)
+    if known is None:
+        known = _kept.put(tables[0], key, encode(tasks))
+    return known

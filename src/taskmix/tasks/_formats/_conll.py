@@ -187,7 +187,7 @@ def _explain(path: Path, byte_limit: int | None) -> NoReturn:
             if width < 2:
                 should = "A CoNLL row should have a token and at least one tag, separated by TAB."
                 bad_file(path, should, quoted(cells[0]), remedy, number)
-        found = f"{len(cells)} columns beside {width} in row {first}"
+        found = f"{len(cells)} columns beside {width} in line {first}"
         should = "All CoNLL rows should have equally many columns."
         if len(cells) != width:
             bad_file(path, should, found, remedy, number)

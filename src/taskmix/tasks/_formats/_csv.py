@@ -19,8 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as arrow_csv
 
-from taskmix.tasks._formats._decimals import plain_numbers
-from taskmix.tasks._formats._dialects import USUAL, Dialect, find_dialect
+from taskmix.tasks._formats._dialects import USUAL, Dialect, find_dialect, plain_numbers
 from taskmix.tasks._formats._streams import CheckedStream, add_note, arrow_file
 from taskmix.tasks._formats._words import bad_file
 
@@ -246,7 +245,7 @@ def _read_with_python(file: CsvFile) -> pa.Table | None:
         add_note(
             file.remarks,
             f"has {rows} with empty cells beyond the header, which were left out; "
-            f"the first is row {first}",
+            f"the first is line {first}",
         )
     if not columns[0]:
         return None

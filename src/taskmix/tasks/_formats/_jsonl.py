@@ -105,7 +105,7 @@ def _read_with_python(
             for name, cells in columns.items():
                 cells.append(row.get(name))
             numbers.append(number)
-    return table_of_values(columns, numbers)
+    return table_of_values(columns, numbers, "line")
 
 
 def _check_table(path: Path, byte_limit: int | None) -> None:
@@ -155,8 +155,9 @@ def parse_document(
             json.dumps(document, ensure_ascii=False).encode()  # refuses half of a surrogate pair
     except json.JSONDecodeError as error:
         near = data if number is not None else data.decode()[max(error.pos - 30, 0) :][:60]
-        found = f"{quoted(near)} ({error.msg} at character {error.colno})"
-        bad_file(path, should, found, remedy, number or error.lineno)
+        line = "" if number is not None else f" in line {error.lineno}"
+        found = f"{quoted(near)} ({error.msg}{line} at character {error.colno})"
+        bad_file(path, should, found, remedy, number)
     except _TwiceError as error:
         should = "An object should have each key once."
         bad_file(path, should, f"{quoted(error.key)} twice", remedy, number)

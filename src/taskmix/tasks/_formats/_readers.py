@@ -17,24 +17,78 @@ row and to say what is wrong with it.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
+from typing import Literal, NoReturn
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
-from taskmix.tasks._formats._conll import read_conll
+from taskmix.errors import TaskFileError
+from taskmix.tasks._formats._arrow import opened_parquet, read_ipc, read_parquet
+from taskmix.tasks._formats._conll import read_conll, sentence_rows
 from taskmix.tasks._formats._csv import CsvFile, read_csv
-from taskmix.tasks._formats._endings import TABLES, file_format, refuse_ending
-from taskmix.tasks._formats._ipc import read_ipc
 from taskmix.tasks._formats._json import begins_with_a_list, read_json
 from taskmix.tasks._formats._jsonl import first_keys, read_jsonl
-from taskmix.tasks._formats._parquet import opened_parquet, read_parquet
-from taskmix.tasks._formats._rows import Rows
 from taskmix.tasks._formats._streams import CheckedStream, add_note
-from taskmix.tasks._formats._words import bad_file, quoted
+from taskmix.tasks._formats._words import bad_file, quoted, show_place
 from taskmix.tasks._formats._xlsx import read_xlsx
 
 _BLOCK = 2**20
+_ROWS_LOOKED_AT = 1000
+_NUMBER = re.compile(r"[+-]?(\d+[.,]?\d*|[.,]\d+)([eE][+-]?\d+)?", re.ASCII)
+Format = Literal["jsonl", "json", "csv", "tsv", "xlsx", "parquet", "arrow", "conll", "txt"]
+FORMATS: tuple[Format, ...] = (
+    "jsonl",
+    "json",
+    "csv",
+    "tsv",
+    "xlsx",
+    "parquet",
+    "arrow",
+    "conll",
+    "txt",
+)
+TABLES = ("jsonl", "json", "csv", "tsv", "xlsx", "parquet", "arrow")  # whose columns have names
+_ENDINGS: Mapping[str, Format] = {
+    **{known: known for known in FORMATS},
+    "ndjson": "jsonl",
+    "tab": "tsv",
+    "feather": "arrow",
+    "ipc": "arrow",
+    "pq": "parquet",
+}
+_SPREADSHEET = "Save it as .xlsx or .csv in the program that made it."
+_UNPACK = "Unpack it first; of packed files only .gz is read."
+_CONVERT = {
+    **dict.fromkeys(("xls", "xlsm", "xlsb", "ods", "numbers", "gsheet"), _SPREADSHEET),
+    **dict.fromkeys(
+        ("pkl", "pickle", "joblib", "pt", "pth"),
+        "Such files can run code when they are read, so they are not: load it where it was made and "
+        "write .parquet (pandas: `frame.to_parquet`).",
+    ),
+    **dict.fromkeys(
+        ("npy", "npz", "mat", "h5", "hdf5"),
+        "Write its arrays as columns of .parquet, or give them to `taskmix.advise` in Python.",
+    ),
+    **dict.fromkeys(
+        ("sav", "dta", "sas7bdat", "xpt", "rds", "rdata", "por"),
+        "Export it as .csv, or read it with pandas (`read_spss`, `read_stata`, `read_sas`) and write "
+        ".parquet.",
+    ),
+    **dict.fromkeys(("zip", "7z", "tar", "tgz", "rar", "bz2", "xz", "zst", "lz4"), _UNPACK),
+    **dict.fromkeys(("db", "sqlite", "sqlite3", "duckdb", "sql"), "Export its table as .csv."),
+    **dict.fromkeys(("arff", "xml", "html", "yaml", "yml"), "Convert it to .csv or .jsonl."),
+    **dict.fromkeys(("pdf", "doc", "docx", "odt", "rtf"), "Copy its text into .csv or .jsonl."),
+    **dict.fromkeys(
+        ("bio", "iob", "iob2", "conllu"), "Rename it to .conll if it has a token a row."
+    ),
+}
 
 
 def read_rows(path: Path, *, byte_limit: int | None = None) -> Rows:
@@ -148,3 +202,97 @@ def _read_lines(path: Path, byte_limit: int | None, remarks: list[str]) -> pa.Ta
 def _cut_lines(data: bytes) -> pa.Array:
     lines = pc.split_pattern(pa.array([data.decode()]), "\n").flatten()
     return lines.filter(pc.greater(pc.binary_length(pc.utf8_trim_whitespace(lines)), 0))
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """A file as a table, and what is needed to speak of its rows in a sentence."""
+
+    table: pa.Table
+    path: Path  # for a data set of the hub, its name
+    format: Format | Literal["hub"]
+    unusable: Mapping[str, str] = field(default_factory=dict)  # why a column cannot be used
+    byte_limit: int | None = None
+    typed: bool = True  # in CSV every cell is text, whatever it says
+    mixed: Mapping[str, str] = field(default_factory=dict)  # columns of numbers and text, as text
+    remarks: tuple[
+        str, ...
+    ] = ()  # what was decided about the file: `is`, `has` or another verb first
+    added: tuple[str, ...] = ()  # columns that are no part of the rows: `task` or `split`
+    numbers: NDArray[np.int64] | None = (
+        None  # the row of the file, where it cannot be counted again
+    )
+    places: NDArray[np.int64] | None = None  # which rows were kept, where some were left out
+    original: Mapping[str, str] = field(default_factory=dict)  # names of columns that were renamed
+
+    def is_loose(self, name: str) -> bool:
+        """Whether the column is text because the file could not say that it is numbers."""
+        return not self.typed or name in self.mixed
+
+    def keep(self, kept: NDArray[np.bool_]) -> Rows:
+        """Some of the rows, which are still called by their place in the file."""
+        places = np.flatnonzero(kept)
+        whole = places if self.places is None else self.places[places]
+        return replace(self, table=self.table.filter(pa.array(kept)), places=whole)
+
+    def begins_with_data(self) -> bool:
+        """Whether what should be names of columns looks like the rows below: then there is no header."""
+        if self.typed or not self.table.num_rows:
+            return False
+        head = self.table.slice(0, _ROWS_LOOKED_AT)
+        for name, column in zip(head.column_names, head.columns, strict=True):
+            cells = column.to_pylist()
+            is_number = [_NUMBER.fullmatch(cell.strip()) is not None for cell in (name, *cells)]
+            if name in cells or (all(is_number) and not name.strip().isdecimal()):
+                return True  # a name does not stand in its column, nor is it 5.1
+        return all(_NUMBER.fullmatch(name.strip()) for name in head.column_names)
+
+    def row_number(self, place: int) -> int:
+        """The row of the file, counted from 1 as an editor shows it, of a row of the table."""
+        if self.places is not None:
+            place = int(self.places[place])
+        if self.numbers is not None:
+            return int(self.numbers[place])
+        return next(islice(self._row_numbers(), place, None), place + 1)
+
+    def where(self, place: int) -> str:
+        """The file and the line or the row, as they may stand in a note."""
+        return show_place(Path(self.path.name), self.row_number(place))
+
+    def bad(self, should: str, found: str, remedy: str, place: int | None = None) -> NoReturn:
+        """Raise the sentence about this file, and about one row of the table."""
+        number = None if place is None else self.row_number(place)
+        bad_file(self.path, should, found, remedy, number)
+
+    def _row_numbers(self) -> Iterator[int]:
+        if self.format == "conll":
+            yield from sentence_rows(self.path, self.byte_limit)
+        elif self.format in ("csv", "tsv"):
+            yield from CsvFile(self.path, self.byte_limit, []).row_numbers()
+        elif self.format in ("jsonl", "txt"):
+            with CheckedStream(self.path, byte_limit=self.byte_limit) as stream:
+                yield from (n for n, line in enumerate(stream.lines(), 1) if line.strip())
+
+
+def file_format(path: Path) -> tuple[str, Format] | None:
+    """The name without its endings, and the format; None where the ending is none of ours."""
+    name = path.name[:-3] if path.name.lower().endswith(".gz") else path.name
+    stem, dot, ending = name.rpartition(".")
+    known = _ENDINGS.get(ending.lower()) if dot and stem else None
+    return None if known is None else (stem, known)
+
+
+def how_to_convert(path: Path) -> str | None:
+    """What to do with a file of data that is not read; None of anything else."""
+    return _CONVERT.get(path.suffix.lower().removeprefix("."))
+
+
+def refuse_ending(path: Path) -> NoReturn:
+    """Raise the sentence about a file that is not read."""
+    endings = ", ".join(f".{ending}" for ending in FORMATS)
+    remedy = how_to_convert(path) or "Rename the file, or convert it to one of these formats."
+    raise TaskFileError(
+        f"The name of a task file should end in one of {endings}, and .gz may follow. Found "
+        f"{quoted(path.name)}. {remedy}",
+        path=path,
+    )

@@ -9,7 +9,6 @@ for every text format; `rows` counts the line ends seen so far, so the sentence 
 from __future__ import annotations
 
 import io
-import os
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -32,9 +31,11 @@ class FileAllowance(Allowance):
 
 
 def allowance(path: Path, byte_limit: int | None, *, is_table: bool = False) -> FileAllowance:
-    """For a file as large as it is now."""
-    with open_file(path) as file:
-        size = os.fstat(file.fileno()).st_size
+    """For a file as large as it is now; one that cannot be read is told where it is opened."""
+    try:
+        size = path.stat().st_size
+    except (OSError, ValueError):
+        size = 0
     return FileAllowance(path, size, limit=byte_limit, is_table=is_table)
 
 

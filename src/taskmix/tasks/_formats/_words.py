@@ -10,6 +10,7 @@ from taskmix.errors import TaskFileError
 _LONGEST_QUOTE = 500  # characters of a sentence that may come from a file
 _LONGEST_NAME = 255  # bytes, of a file
 _LONGEST_PATH = 4000  # bytes; the kernel takes no longer one
+_LINES = (".csv", ".tsv", ".tab", ".jsonl", ".ndjson", ".conll", ".txt", ".vec", ".toml")
 
 
 def quoted(thing: object, *, limit: int = 60) -> str:
@@ -30,9 +31,15 @@ def show_path(path: Path) -> str:
     return text if text.isprintable() else ascii(text)[1:-1]
 
 
+def show_place(path: Path, number: int) -> str:
+    """`a.csv, line 7` as editors count, and `a.xlsx, row 7` of a file without lines."""
+    is_text = path.name.lower().removesuffix(".gz").endswith(_LINES)
+    return f"{show_path(path)}, {'line' if is_text else 'row'} {number}"
+
+
 def bad_file(path: Path, should: str, found: str, remedy: str, row: int | None = None) -> NoReturn:
     """Raise the sentence every bad task file gets."""
-    where = show_path(path) + (f", row {row}" if row is not None else "")
+    where = show_path(path) if row is None else show_place(path, row)
     should, found = tame(should), tame(found)
     raise TaskFileError(f"{should} Found {found} in {where}. {remedy}", path=path, row=row)
 

@@ -8,8 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from taskmix.errors import InputError
-from taskmix.tasks._frames._cells import column_of
-from taskmix.tasks._frames._tables import is_stream
+from taskmix.tasks._frames._tables import column_of, is_stream
 
 Pairs = tuple[Any, Any]  # inputs and targets, row by row
 

@@ -10,13 +10,15 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from taskmix.errors import InputError
-from taskmix.tasks._formats import Rows, quoted
-from taskmix.tasks._frames._cells import Column, column_of, columns_of_rows, without_nan
-from taskmix.tasks._frames._classes import name_classes
+from taskmix.tasks._formats._readers import Rows
+from taskmix.tasks._formats._values import table_of_values
+from taskmix.tasks._formats._words import quoted
 
 _SCALARS = (str, bytes, bool, int, float, complex, np.generic)
+Column = tuple[pa.ChunkedArray, str | None, str | None]  # why it is unusable, or text of a mixture
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,3 +180,99 @@ def _check_names(names: Sequence[str], where: str) -> None:
                 f"Column names should differ. Found {quoted(name)} twice in {where}. Rename one of the "
                 "two columns."
             )
+
+
+def column_of(values: Any) -> Column:
+    """One column, whatever holds it; of cells of several kinds also which, and in which rows."""
+    if isinstance(values, pa.ChunkedArray | pa.Array):
+        return without_nan(values), None, None
+    try:
+        if isinstance(values, np.ndarray) and values.ndim > 1:
+            values = list(values)
+        found = pa.array(values, from_pandas=True)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError, AttributeError):
+        cells = [plain_cell(cell) for cell in values]
+        table, unusable, mixed = table_of_values({"": cells}, range(1, len(cells) + 1))
+        return table.column(""), unusable.get(""), mixed.get("")
+    return without_nan(found), None, None
+
+
+def without_nan(column: pa.ChunkedArray | pa.Array) -> pa.ChunkedArray:
+    """The column with nothing where it says NaN (a frame has both for a missing cell), text as text."""
+    chunked = column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
+    kind = chunked.type
+    if pa.types.is_dictionary(kind) and pa.types.is_string_view(kind.value_type):
+        # Categories of polars, which Arrow can neither cast nor compare.
+        words = [chunk.dictionary.cast(pa.string()).take(chunk.indices) for chunk in chunked.chunks]
+        return pa.chunked_array(words, pa.string())
+    if pa.types.is_string_view(kind):
+        return chunked.cast(pa.string())
+    if pa.types.is_floating(kind):
+        is_nan = pc.is_nan(chunked)
+        if pc.any(is_nan).as_py():
+            return pc.if_else(is_nan, pa.scalar(None, kind), chunked)
+    return chunked
+
+
+def plain_cell(cell: Any) -> Any:
+    """A value that JSON could have, or as it is."""
+    if isinstance(cell, np.generic):
+        cell = cell.item()
+    elif hasattr(cell, "tolist") and hasattr(cell, "shape"):  # an array, or a tensor
+        cell = cell.tolist()
+    if cell is None or type(cell).__name__ in ("NAType", "NaTType"):  # of pandas
+        return None
+    if isinstance(cell, float) and cell != cell:
+        return None
+    if isinstance(cell, Mapping):
+        return {str(key): plain_cell(value) for key, value in cell.items()}
+    if isinstance(cell, list | tuple):
+        return [plain_cell(each) for each in cell]
+    return cell
+
+
+def columns_of_rows(rows: Sequence[Mapping[Any, Any]]) -> dict[str, list[Any]]:
+    """The columns of rows that are mappings; a key that a row does not have is a missing cell."""
+    names = dict.fromkeys(key for row in rows for key in row)
+    return {str(name): [row.get(name) for row in rows] for name in names}
+
+
+def name_classes(table: pa.Table, features: Mapping[str, Any]) -> tuple[pa.Table, bool]:
+    """The table with names in place of class numbers, and whether all of those are hidden (-1).
+
+    A feature is an object of `datasets`, or what its JSON says of it.
+    """
+    hidden = False
+    for column, feature in features.items():
+        names, cells = class_names(feature), table.column(column).combine_chunks()
+        inner = getattr(cells.type, "value_type", cells.type)
+        if not names or not pa.types.is_integer(inner):
+            continue
+        if inner == cells.type:
+            hidden |= len(cells) > 0 and all(cell == -1 for cell in cells.unique().to_pylist())
+            cells = _named(cells, names)
+        else:
+            cells = cells.cast(pa.list_(inner))  # however its lengths are kept
+            missing = cells.is_null() if cells.null_count else None
+            named = _named(cells.values, names)
+            cells = pa.ListArray.from_arrays(cells.offsets, named, mask=missing)
+        table = table.set_column(table.column_names.index(column), column, cells)
+    return table, hidden
+
+
+def class_names(feature: Any) -> Any:
+    """The names of the classes of a column, or of the classes in its lists; None where it has none."""
+    return _part(feature, "names") or _part(_part(feature, "feature"), "names")
+
+
+def _part(feature: Any, name: str) -> Any:
+    if isinstance(feature, Mapping):
+        return feature.get(name)
+    return getattr(feature, name, None)
+
+
+def _named(codes: pa.Array, names: Sequence[str]) -> pa.Array:
+    """The name of each class; nothing for a class that is hidden or unknown."""
+    places = codes.cast(pa.int64(), safe=False).fill_null(-1).to_numpy(zero_copy_only=False)
+    known = (places >= 0) & (places < len(names))
+    return pa.array(names, pa.string()).take(pa.array(np.where(known, places, 0), mask=~known))

@@ -14,8 +14,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from taskmix.tasks._columns import StackedFiles, match_column, unseen_categories
-from taskmix.tasks._formats import Rows
+from taskmix.tasks._columns._names import match_column
+from taskmix.tasks._columns._roles import unseen_categories
+from taskmix.tasks._columns._stack import StackedFiles
+from taskmix.tasks._formats._readers import Rows
 from taskmix.tasks._loading._inputs import (
     InputPlan,
     build_inputs,
@@ -35,7 +37,6 @@ from taskmix.tasks._loading._missing import (
     remarks_on_target,
 )
 from taskmix.tasks._loading._multilabel import mark_labels
-from taskmix.tasks._loading._names import alike
 from taskmix.tasks._loading._notes import Notes
 from taskmix.tasks._loading._sequences import gather_sequences, holds_sequences
 from taskmix.tasks._loading._targets import (
@@ -44,18 +45,19 @@ from taskmix.tasks._loading._targets import (
     keep_labels,
     settle_labels,
 )
-from taskmix.tasks._loading._task_like import suggest_task_column
 from taskmix.tasks._loading._wanted import (
     Wanted,
+    alike,
     plan_wanted,
     read_wanted,
+    suggest_task_column,
     wanted_as_written,
     with_targets,
 )
 from taskmix.tasks._loading._watching import SeenFiles, watcher
 from taskmix.tasks._reading import WRITTEN, Reading, TaskKind
-from taskmix.tasks._scoring import metric_of_imbalance
-from taskmix.tasks._task import Split, Task
+from taskmix.tasks._scoring._default import metric_of_imbalance
+from taskmix.tasks._task import MISSING, Split, Task
 
 _ONE_LABEL = "all rows of train have the same label"
 
@@ -246,10 +248,11 @@ def _task(
     alone = len(columns) == 1
     kind: TaskKind = "sequences" if column.target is None else column.target.kind
     wanted = column.want.settings.metric
-    metric = choose_metric(column.target, column.labels, wanted)
+    labels, values = _own_classes(column, group)
+    metric = choose_metric(column.target, labels, wanted)
     asked_for = None  # by how the classes are divided
     if wanted is None and kind == "classification":
-        asked_for = metric_of_imbalance(column.labels, column.values[group])
+        asked_for = metric_of_imbalance(labels, values)
         metric = asked_for or metric
     label = None if column.target is None else column.target.column
     reading = Reading(
@@ -257,7 +260,7 @@ def _task(
         columns=column.plan.columns,
         label=None if kind in WRITTEN and label in column.plan.columns else label,
         kind=kind,
-        classes=len(column.labels),
+        classes=len(labels),
         metric=metric,
         by_imbalance=asked_for is not None,
         left_out=column.plan.left_out,
@@ -267,16 +270,32 @@ def _task(
         name=origin.task_name(column.want, group_name, alone=alone),
         kind=kind,
         inputs=column.plan.kind,
-        labels=column.labels,
+        labels=labels,
         metric=metric,
         source=origin.task_name(first.want, group_name, alone=alone),
         columns=column.plan.columns,
         reading=reading,
-        splits={
-            split: Split(table, column.values[group][split])
-            for split, table in inputs[group].items()
-        },
+        splits={split: Split(table, values[split]) for split, table in inputs[group].items()},
     )
+
+
+def _own_classes(column: _Column, group: int) -> tuple[tuple[str, ...], Mapping[str, NDArray[Any]]]:
+    """The classes that occur in one task's rows, and its targets counted by them."""
+    labels, values = column.labels, column.values[group]
+    is_said = column.want.settings.labels is not None
+    if is_said or not labels or len(column.values) == 1:
+        return labels, values
+    everywhere = np.concatenate([*values.values()])
+    if everywhere.ndim == 2:  # a mark for each label
+        own = np.flatnonzero((everywhere == 1).any(axis=0))
+        kept = {split: marks[:, own] for split, marks in values.items()}
+    else:
+        own = np.unique(everywhere[everywhere != MISSING])
+        kept = {
+            split: np.where(each == MISSING, MISSING, np.searchsorted(own, each))
+            for split, each in values.items()
+        }
+    return (tuple(labels[place] for place in own), kept) if len(own) else (labels, values)
 
 
 def _take_notes(

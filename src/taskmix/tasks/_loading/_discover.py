@@ -10,24 +10,20 @@ from typing import Any
 import pyarrow as pa
 
 from taskmix.errors import InputError, OptionError, TaskFileError
-from taskmix.tasks._columns import folded_name, match_column, usual_label
-from taskmix.tasks._formats import (
+from taskmix.tasks._columns._names import folded_name, match_column, usual_label
+from taskmix.tasks._formats._readers import (
     FORMATS,
     TABLES,
     Rows,
-    bad_file,
     column_names,
     file_format,
     how_to_convert,
-    is_too_long,
-    quoted,
     refuse_ending,
 )
-from taskmix.tasks._frames import is_saved
+from taskmix.tasks._formats._words import bad_file, is_too_long, quoted
+from taskmix.tasks._frames._saved import is_saved
 from taskmix.tasks._loading._build import Origin, make_tasks
-from taskmix.tasks._loading._flat import files_by_label, group_splits, is_hidden, task_files
-from taskmix.tasks._loading._hub import hub_parts, saved_origin
-from taskmix.tasks._loading._in_memory import origins_in_memory
+from taskmix.tasks._loading._in_memory import hub_parts, origins_in_memory, saved_origin
 from taskmix.tasks._loading._notes import Notes
 from taskmix.tasks._loading._settings import (
     TaskEntry,
@@ -36,7 +32,13 @@ from taskmix.tasks._loading._settings import (
     read_task_entries,
     read_task_settings,
 )
-from taskmix.tasks._loading._splits import split_files
+from taskmix.tasks._loading._splits import (
+    files_by_label,
+    group_splits,
+    is_hidden,
+    split_files,
+    task_files,
+)
 from taskmix.tasks._loading._table_cache import TableReader
 from taskmix.tasks._loading._wanted import Wanted
 from taskmix.tasks._reading import WITHOUT_TARGETS

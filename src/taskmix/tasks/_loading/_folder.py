@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from taskmix.errors import InputError, OptionError
-from taskmix.tasks._formats import quoted
+from taskmix.tasks._formats._words import quoted
 from taskmix.tasks._loading._discover import Loader, some_of
 from taskmix.tasks._loading._notes import Notes
 from taskmix.tasks._loading._settings import Symbols, TaskSettings

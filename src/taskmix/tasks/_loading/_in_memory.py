@@ -8,28 +8,29 @@
 | a mapping from other names to any of these, or to a tuple | one or more for each name              |
 | `(train, dev)` or `(train, dev, test)`                    | one, with these splits                 |
 | `(X, y)`, or a data set that gives (input, target)        | one; vectors are columns, texts a text |
+
+Data sets of the Hugging Face hub, by name, and those that `save_to_disk` has left in a folder are here
+too. Their splits are named as files are (`validation` is `dev`), class numbers become the class names,
+and a split whose classes are hidden (-1 in every row, as in the test sets of GLUE) is left out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from taskmix.errors import InputError
-from taskmix.tasks._formats import quoted
-from taskmix.tasks._frames import (
-    Given,
-    Pairs,
-    are_pairs,
-    columns_of_pairs,
-    is_table,
-    pairs_of,
-    rows_of,
-)
+from taskmix.extras import load
+from taskmix.tasks._formats._readers import Rows
+from taskmix.tasks._formats._words import quoted
+from taskmix.tasks._frames._pairs import Pairs, are_pairs, columns_of_pairs, pairs_of
+from taskmix.tasks._frames._saved import saved_splits
+from taskmix.tasks._frames._tables import Given, is_table, rows_of
 from taskmix.tasks._loading._build import Origin
 from taskmix.tasks._loading._notes import Notes
 from taskmix.tasks._loading._splits import (
@@ -185,3 +186,55 @@ def _taken(values: Any, places: NDArray[np.int64]) -> Any:
     if hasattr(values, "shape"):
         return values[places]
     return [values[place] for place in places]
+
+
+def hub_parts(name: str, config: str | None, notes: Notes) -> dict[str, Rows]:
+    """The splits of a data set of the hub."""
+    datasets = load("datasets", purpose="Loading tasks from the hub")
+    try:
+        found = datasets.load_dataset(name, config)
+    except (OSError, ValueError, RuntimeError) as error:  # not there, no way there, another config
+        raise InputError(
+            f"`hf:{name}` should be a data set that the hub has and that can be reached. Found "
+            f"{type(error).__name__}: {quoted(str(error), limit=200)}. Check the name, the "
+            "configuration (`hf:name:config`) and the connection."
+        ) from error
+    return dataset_parts(f"hf:{name}" + (f":{config}" if config else ""), found, notes)
+
+
+def dataset_parts(name: str, found: Any, notes: Notes) -> dict[str, Rows]:
+    """The splits of a `DatasetDict`; a `Dataset` is one split, `train`."""
+    splits: Mapping[str, Any] = found if isinstance(found, Mapping) else {"train": found}
+    given = {key: each for key, each in splits.items() if key in name_splits(splits)}
+    return _named_splits(
+        name,
+        tuple(splits),
+        {key: rows for key, each in given.items() if (rows := rows_of(each, f"{name}/{key}"))},
+        notes,
+    )
+
+
+def saved_origin(folder: Path, name: str, notes: Notes, byte_limit: int | None = None) -> Origin:
+    """The folder of a saved `Dataset`, to be divided, or of a saved `DatasetDict`."""
+    found = saved_splits(folder, byte_limit=byte_limit)
+    if WHOLE in found:
+        return Origin(name=name, parts={WHOLE: found[WHOLE].rows}, whole=True, is_only=True)
+    parts = _named_splits(str(folder), tuple(found), found, notes)
+    return Origin(name=name, parts=parts, is_only=True)
+
+
+def _named_splits(
+    name: str, known: tuple[str, ...], found: Mapping[str, Given], notes: Notes
+) -> dict[str, Rows]:
+    parts: dict[str, Rows] = {}
+    for key, split in name_splits(known).items():
+        if found[key].hidden:
+            notes.add(f"the split `{key}` of {name} was left out, because its labels are hidden")
+        else:
+            parts[split] = replace(found[key].rows, format="hub")
+    if not parts:
+        raise InputError(
+            f"`{name}` should have a split named train, dev, validation or test. Found "
+            f"{', '.join(map(str, known)) or 'none'}. Load it yourself and write the splits to files."
+        )
+    return {split: parts[split] for split in order_splits(parts)}

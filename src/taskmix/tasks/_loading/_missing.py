@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from taskmix.tasks._columns import StackedFiles
-from taskmix.tasks._formats import quoted
+from taskmix.tasks._columns._stack import StackedFiles
+from taskmix.tasks._formats._words import quoted
 from taskmix.tasks._loading._layout import task_words
 from taskmix.tasks._loading._targets import Target
 

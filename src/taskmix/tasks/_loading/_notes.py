@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from taskmix.tasks._formats import show_path, tame
+from taskmix.tasks._formats._words import show_path, tame
 
 _NAMED = 5  # tasks named in a sentence; the rest are counted
 

@@ -9,7 +9,9 @@ one column of words).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,8 +19,14 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from taskmix.errors import OptionError, TaskFileError
-from taskmix.tasks._columns import StackedFiles, cell_family, match_column, spell
+from taskmix.tasks._columns._cells import cell_family
+from taskmix.tasks._columns._names import match_column
+from taskmix.tasks._columns._spelling import spell
+from taskmix.tasks._columns._stack import StackedFiles
+from taskmix.tasks._formats._readers import read_rows
+from taskmix.tasks._formats._words import bad_file
 from taskmix.tasks._loading._settings import Symbols, TaskSettings
+from taskmix.tasks._loading._splits import task_files
 
 _REMEDY = "Correct that row or take it out."
 
@@ -199,7 +207,10 @@ def _gather_rows(
     for column in keep:
         table = table.append_column(column, stack.column(column).take(first))
     sizes = np.bincount(stack.split_codes[order[starts]], minlength=len(stack.parts))
-    return _cut_again(stack, table, sizes)
+    gathered = _cut_again(stack, table, sizes)
+    # No rows of the file any more: nothing is to be read again from its lines.
+    parts = (replace(part, format="parquet") for part in gathered.parts)
+    return StackedFiles(dict(zip(gathered.splits, parts, strict=True)))
 
 
 def _codes(stack: StackedFiles, column: str) -> NDArray[np.int64]:
@@ -210,3 +221,74 @@ def _codes(stack: StackedFiles, column: str) -> NDArray[np.int64]:
     if cell_family(cells.type) not in ("number", "text", "truth"):
         stack.bad(0, f"`{column}` should be numbers or text.", "something else", remedy)
     return spell(stack, column).codes
+
+
+@dataclass(frozen=True, eq=False)
+class SequenceRows:
+    """The sequences of a file, and the task of each where the file says it."""
+
+    sequences: list[Any]  # words, or arrays [time, dimension]
+    tasks: list[str] | None
+
+
+def read_sequences(
+    path: Path,
+    *,
+    symbols: Symbols | None = None,
+    sequence_column: str | None = None,
+    task_column: str | None = None,
+    time_column: str | None = None,
+    first_symbol_is_task: bool | None = None,
+) -> SequenceRows:
+    """All sequences of a file, in the order of its rows; a column `task` is taken for the task's.
+
+    In a folder every file is a task, which is called after it.
+
+    >>> from pathlib import Path
+    >>> _ = Path("words.txt").write_text("ab\\nba\\n")
+    >>> read_sequences(Path("words.txt"), symbols="characters").sequences
+    [['a', 'b'], ['b', 'a']]
+    """
+    settings = TaskSettings(
+        sequence=sequence_column,
+        time=time_column,
+        symbols=symbols,
+        first_symbol_is_task=first_symbol_is_task,
+    )
+    if path.is_dir():
+        files = task_files(sorted(path.iterdir()))
+        if not files:
+            bad_file(
+                path, "The folder should have a file for each task.", "none", "Check the path."
+            )
+        found = [_read(file, settings, task_column) for file in files]
+        return SequenceRows(
+            [row for rows in found for row in rows.sequences],
+            [
+                name
+                for file, rows in zip(files, found, strict=True)
+                for name in rows.tasks or [file.name.split(".")[0]] * len(rows.sequences)
+            ],
+        )
+    return _read(path, settings, task_column)
+
+
+def _read(path: Path, settings: TaskSettings, task_column: str | None) -> SequenceRows:
+    stack = StackedFiles({"": read_rows(path)})
+    column = task_column or match_column(stack.names, "task")
+    if column is not None and stack.parts[0].format == "txt":
+        column = None
+    kept = [] if column is None else [match_column(stack.names, column) or column]
+    gathered, inner = gather_sequences(stack, settings, kept)
+    named = inner or (kept[0] if kept else None)
+    tasks = None
+    if named is not None:
+        tasks = [str(cell) for cell in gathered.column(named).to_pylist()]
+    table = gathered.parts[0].table
+    if "symbols" in table.column_names:
+        return SequenceRows(table.column("symbols").to_pylist(), tasks)
+    vectors = [
+        np.array([[np.nan if number is None else number for number in each] for each in row])
+        for row in table.column("values").to_pylist()
+    ]
+    return SequenceRows(vectors, tasks)

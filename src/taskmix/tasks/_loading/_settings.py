@@ -20,9 +20,10 @@ from pathlib import Path
 from typing import Any, Literal, NoReturn, get_args
 
 from taskmix.errors import OptionError, TaskFileError
-from taskmix.tasks._formats import bad_file, is_too_long, open_file, quoted, show_path, tame
+from taskmix.tasks._formats._streams import open_file
+from taskmix.tasks._formats._words import bad_file, is_too_long, quoted, show_path, tame
 from taskmix.tasks._reading import TaskKind
-from taskmix.tasks._scoring import find_metric
+from taskmix.tasks._scoring._metrics import find_metric
 
 Symbols = Literal["words", "characters"]
 

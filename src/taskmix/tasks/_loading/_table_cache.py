@@ -13,7 +13,9 @@ import pyarrow as pa
 
 from taskmix.errors import RecordError
 from taskmix.files import free_memory, make_folder, read_plain, replacing
-from taskmix.tasks._formats import Rows, file_format, open_file, read_rows, show_path
+from taskmix.tasks._formats._readers import Rows, file_format, read_rows
+from taskmix.tasks._formats._streams import open_file
+from taskmix.tasks._formats._words import show_path
 from taskmix.tasks._loading._notes import Notes
 
 FORMAT = 3  # of an entry and of what the readers give: raise it when either changes

@@ -10,7 +10,7 @@ The kind of a task, where settings do not name it, follows from its target colum
 - other numbers: `regression`.
 
 More than 20 different integers are noted, whichever it was. A cell that is no number in a column of
-numbers (`_numbers.py` has the rule) is a label of its own, with a note, or an error in a regression;
+numbers (`_values.py` has the rule) is a label of its own, with a note, or an error in a regression;
 where numbers are mostly but not nearly all of many different values, the kind has to be said.
 
 Labels are text as it is written (`_spelling.py` has the rule): numbers in their order, words in that of
@@ -35,8 +35,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from taskmix.errors import OptionError
-from taskmix.tasks._columns import SpelledColumn, StackedFiles, cell_family, normal, spell, words_of
-from taskmix.tasks._formats import quoted
+from taskmix.tasks._columns._cells import cell_family
+from taskmix.tasks._columns._spelling import SpelledColumn, normal, spell, words_of
+from taskmix.tasks._columns._stack import StackedFiles
+from taskmix.tasks._formats._words import quoted
 from taskmix.tasks._loading._multilabel import (
     LabelSets,
     are_bracketed,
@@ -50,7 +52,7 @@ from taskmix.tasks._loading._multilabel import (
 from taskmix.tasks._loading._settings import TaskSettings
 from taskmix.tasks._loading._written import WrittenColumns
 from taskmix.tasks._reading import WRITTEN, TaskKind
-from taskmix.tasks._scoring import find_metric
+from taskmix.tasks._scoring._metrics import find_metric
 from taskmix.tasks._task import MISSING
 
 _MOST_CLASSES = 20  # whole numbers of more values are a regression, unless `kind` says otherwise

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from taskmix.tasks._columns import StackedFiles
+from taskmix.tasks._columns._stack import StackedFiles
 from taskmix.tasks._loading._inputs import InputPlan
 from taskmix.tasks._loading._layout import RowLayout
 

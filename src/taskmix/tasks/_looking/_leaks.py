@@ -85,8 +85,11 @@ def _leak_of_words(task: Task) -> Leak | None:
     targets = np.asarray(task.splits["train"].targets, dtype=np.int64)
     most = min(max(ROWS_OF_TEXT, ROWS_OF_CLASS * len(task.labels)), MOST_ROWS)
     every = _some(len(targets), most)
+    sizes = np.bincount(targets[every][targets[every] != MISSING])
+    if (sizes >= FEWEST_OF_CLASS).sum() < (sizes > 0).sum() - 1:
+        return None  # more than one class is too rare to leak, whatever its texts say
     few = np.concatenate(
-        [np.flatnonzero(targets == label)[:FIRST_ROWS] for label in range(len(task.labels))]
+        [np.flatnonzero(targets == label)[:FIRST_ROWS] for label in np.flatnonzero(sizes)]
     )
     telling: dict[int, str] = {}
     for places, least in ((few, FIRST_F1), (every, TELLING_F1)):
@@ -112,10 +115,13 @@ def _telling_words(
         if label != MISSING:
             counts.setdefault(label, Counter()).update(_words_of(row))
     sizes = Counter(targets[targets != MISSING].tolist())
+    everywhere = Counter[str]()
+    for each in counts.values():
+        everywhere.update(each)
     telling = {}
     for label, size in sizes.items():
-        best = max(_f1_of_words(counts, sizes, label, least), default=(0.0, ""))
-        others = sum(sizes.values()) - size
+        others = sizes.total() - size
+        best = max(_f1_of_words(counts[label], everywhere, size, others, least), default=(0.0, ""))
         if best[0] >= least and min(size, others) >= FEWEST_OF_CLASS:
             telling[label] = best[1]
     return telling if len(sizes) > 1 and len(telling) >= len(sizes) - 1 else {}
@@ -148,18 +154,15 @@ def _words_of(texts: list[str]) -> set[str]:
 
 
 def _f1_of_words(
-    counts: dict[int, Counter[str]], sizes: Counter[int], label: int, least: float
+    inside: Counter[str], everywhere: Counter[str], size: int, others: int, least: float
 ) -> Iterator[tuple[float, str]]:
-    """Of the words that nearly all rows of the class have: F1 for the class, and the word."""
-    others = sum(sizes.values()) - sizes[label]
-    enough = least / (2 - least) * sizes[label]  # of its rows, or F1 is smaller anyway
-    for word, inside in counts[label].items():
-        if inside >= enough:
-            everywhere = sum(each[word] for each in counts.values())
-            if everywhere - inside > WRONG_OTHERS * others:
-                continue  # a class of nearly all rows has many words
+    """Of the words that nearly all rows of a class have: F1 for the class, and the word."""
+    enough = least / (2 - least) * size  # of its rows, or F1 is smaller anyway
+    for word, count in inside.items():
+        # A class of nearly all rows has many words: few other rows may have one.
+        if count >= enough and everywhere[word] - count <= WRONG_OTHERS * others:
             # The shortest of equals: a word rather than the pair it stands in.
-            yield 2 * inside / (sizes[label] + everywhere) - 1e-9 * len(word), word
+            yield 2 * count / (size + everywhere[word]) - 1e-9 * len(word), word
 
 
 def _leak_of_columns(table: pa.Table, targets: NDArray[np.int64]) -> Leak | None:
@@ -198,8 +201,10 @@ def _wrong_rows(cells: Any, labels: NDArray[np.int64], classes: int) -> float:
         mixed = np.random.default_rng(0).permutation(len(labels))
         order = mixed[np.argsort(np.nan_to_num(numbers, nan=np.inf)[mixed], kind="stable")]
         changes = int((np.diff(labels[order]) != 0).sum())
-        # Each row on the wrong side of a threshold makes two changes more.
-        wrong = min(wrong, max(changes - (classes - 1), 0) / 2)
+        # Each row on the wrong side of a threshold makes two changes more. A class of one row is
+        # an interval wherever it stands, which tells nothing.
+        alone = int((table.sum(axis=0) == 1).sum())
+        wrong = min(wrong, max(changes - (classes - 1), 0) / 2 + alone)
     return wrong
 
 

@@ -8,13 +8,15 @@ in 2⁶⁴, over a million rows one in thirty million. Keys hold in one process 
 from __future__ import annotations
 
 from collections.abc import Hashable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from taskmix.tasks._task import Split
+from taskmix.tasks._reading import WITHOUT_TARGETS
+from taskmix.tasks._task import MISSING, Split, Task
 
 Keys = NDArray[np.uint64]
 _NOTHING, _NOT_A_NUMBER = np.uint64(0x5851F42D4C957F2D), np.uint64(0x14057B7EF767814F)
@@ -147,3 +149,49 @@ def _mixed(keys: Keys) -> Keys:
     keys = (keys ^ (keys >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     keys = (keys ^ (keys >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return np.asarray(keys ^ (keys >> np.uint64(31)), dtype=np.uint64)
+
+
+@dataclass(frozen=True, eq=False)
+class Labelled:
+    """Inputs with a label; those that occur several times once."""
+
+    keys: Keys  # [input], in their order
+    first: NDArray[np.int64]  # [input], the first row of train that has it
+    contradicted: NDArray[np.bool_]  # [input], whether it has different labels
+    rows: NDArray[np.int64]  # [labelled row], their places in train
+    inputs: NDArray[np.int64]  # [labelled row], into `keys`
+
+
+def labelled(task: Task, keys: RowKeys) -> Labelled:
+    """The inputs to train on that have a label."""
+    train = task.splits["train"]
+    labels, known = row_labels(task, train)
+    rows = np.flatnonzero(known)
+    own, labels = keys(train)[rows], labels[rows]
+    found, first, inputs = np.unique(own, return_index=True, return_inverse=True)
+    contradicted = np.zeros(len(found), dtype=np.bool_)
+    contradicted[inputs[labels != labels[first][inputs]]] = True
+    return Labelled(found, rows[first], contradicted, rows, inputs)
+
+
+def row_labels(task: Task, split: Split) -> tuple[Keys, NDArray[np.bool_]]:
+    """[row], a key for the label, of a sentence for all of its tags; and whether there is one."""
+    nothing = np.zeros(len(split), dtype=np.uint64)
+    if task.kind == "generation":
+        answers = column_keys(split.inputs.column("answer"))
+        return answers, np.ones(len(split), dtype=np.bool_)
+    if task.kind in WITHOUT_TARGETS:
+        return nothing, np.zeros(len(split), dtype=np.bool_)
+    targets: NDArray[Any] = np.asarray(split.targets)
+    if task.kind == "tagging":
+        lengths = token_counts(split)
+        return group_keys(target_keys(targets), lengths), np.ones(len(split), dtype=np.bool_)
+    flat = targets.reshape(len(targets), -1)
+    missing = np.isnan(flat) if flat.dtype.kind == "f" else flat == MISSING
+    return target_keys(targets), ~missing.all(axis=1) if len(flat) else np.zeros(0, np.bool_)
+
+
+def token_counts(split: Split) -> NDArray[np.int64]:
+    """[row], how many words a sentence has."""
+    lists = split.inputs.column("tokens").combine_chunks()
+    return np.asarray(lists.value_lengths().to_numpy(zero_copy_only=False), dtype=np.int64)

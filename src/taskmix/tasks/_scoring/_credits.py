@@ -18,7 +18,8 @@ spread is 0, which says nothing of the error.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -26,15 +27,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taskmix.tasks._scoring._entities import sentence_chunks
-from taskmix.tasks._scoring._influence import (
+from taskmix.tasks._scoring._label_sets import SET_CREDITS
+from taskmix.tasks._scoring._metrics import ScoredRows, evaluate_written, find_metric, scored_rows
+from taskmix.tasks._scoring._ranking import (
     Values,
     area_credits,
     precision_credits,
     ratio_credits,
     share_below,
 )
-from taskmix.tasks._scoring._label_sets import SET_CREDITS
-from taskmix.tasks._scoring._metrics import ScoredRows, find_metric, scored_rows
+from taskmix.tasks._scoring._written import WrittenText
 
 
 def row_credits(
@@ -110,10 +112,9 @@ def _f1(rows: ScoredRows) -> Values:
 
 def _macro_f1(rows: ScoredRows) -> Values:
     # The mean of the classes' ratios; a row is in the sums of its true and its predicted class.
-    confusion, count = rows.confusion, len(rows.targets)
-    sizes = confusion.sum(axis=0) + confusion.sum(axis=1)
+    count, sizes = len(rows.targets), rows.counts[0] + rows.counts[1]
     per_row = count / np.maximum(sizes, 1)
-    ratios = 2 * confusion.diagonal() / np.maximum(sizes, 1)
+    ratios = 2 * rows.counts[2] / np.maximum(sizes, 1)
     true, predicted = rows.targets, rows.classes
     changes = (
         2 * (true == predicted) * per_row[true]
@@ -127,7 +128,7 @@ def _macro_f1(rows: ScoredRows) -> Values:
 def _matthews(rows: ScoredRows) -> Values:
     # Shares of rows in place of counts: a covariance divided by the root of two variances.
     count = len(rows.targets)
-    true, predicted = rows.confusion.sum(axis=1) / count, rows.confusion.sum(axis=0) / count
+    true, predicted = rows.counts[0] / count, rows.counts[1] / count
     right = rows.classes == rows.targets
     of_true, of_predicted = true[rows.targets], predicted[rows.classes]
     crossed = predicted[rows.targets] + true[rows.classes]
@@ -248,3 +249,47 @@ CREDITS: Mapping[str, Callable[[ScoredRows], Values]] = MappingProxyType(
         "log_loss": _log_loss,
     }
 )
+
+
+def written_credits(
+    metric: str,
+    *,
+    loss: NDArray[
+        Any
+    ],  # [row], the sum over its pieces of minus the logarithm of their probability
+    right: NDArray[Any],  # [row], pieces that were the first choice
+    pieces: NDArray[Any],  # [row]
+    sizes: NDArray[Any] | None = None,  # [row], the bytes that its pieces spell
+    answers: Sequence[tuple[str, str]] = (),  # [row], the model's and the true one
+) -> NDArray[np.float64]:
+    """What each row adds to `evaluate_written`: values whose mean is the metric; NaN without pieces.
+
+    >>> loss, right, pieces = np.array([0.1, 2.0]), np.array([2, 1]), np.array([2, 2])
+    >>> written_credits("exact_match", loss=loss, right=right, pieces=pieces).tolist()
+    [1.0, 0.0]
+    """
+    known = pieces > 0
+    found = np.full(len(pieces), np.nan)
+    if np.isnan(loss).any():
+        return found
+
+    def of_metric(name: str) -> NDArray[np.float64]:
+        if name == "exact_match":
+            return np.asarray((right == pieces)[known], dtype=np.float64)
+        if name == "token_accuracy":
+            return ratio_credits(right[known], pieces[known])
+        if name == "loss":
+            return ratio_credits(loss[known], pieces[known])
+        if name == "bits_per_byte":
+            if sizes is None or sizes[known].sum() == 0:
+                return np.full(known.sum(), np.nan)
+            return ratio_credits(loss[known] / math.log(2), sizes[known])
+        alone = (
+            WrittenText(answers=(pair,))
+            for pair, is_known in zip(answers, known, strict=True)
+            if is_known
+        )
+        return np.array([evaluate_written(name, text) for text in alone])
+
+    found[known] = np.mean([of_metric(name) for name in metric.split("+")], axis=0)
+    return found

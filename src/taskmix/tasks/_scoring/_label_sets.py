@@ -27,13 +27,14 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from taskmix.tasks._scoring._influence import (
+from taskmix.tasks._scoring._ranking import (
     Values,
     area_credits,
+    area_of_ranks,
     precision_credits,
+    precision_of_ranks,
     ratio_credits,
 )
-from taskmix.tasks._scoring._ranking import area_of_ranks, precision_of_ranks
 from taskmix.tasks._task import MISSING
 
 Marks = NDArray[np.generic]  # [row, label]

@@ -49,7 +49,7 @@ Needs = Literal["classes", "scores", "sets", "values", "tags", "pieces", "answer
 class ScoredRows:
     """Outputs beside their targets; rows without a target are gone."""
 
-    outputs: NDArray[np.float64]  # [row, class], logits, or [row], values
+    outputs: NDArray[np.float64]  # [row, class], logits, or [row], values or classes
     targets: NDArray[Any]  # [row], or marks [row, label] where a row has several labels
     labels: tuple[str, ...] = ()
     sentences: NDArray[np.int64] | None = None  # [sentence + 1], where rows are tokens
@@ -67,7 +67,8 @@ class ScoredRows:
     @cached_property
     def classes(self) -> NDArray[np.int64]:
         """[row], the class with the largest logit; the first of equals."""
-        return np.asarray(self.outputs.argmax(axis=1), dtype=np.int64)
+        found = self.outputs if self.outputs.ndim == 1 else self.outputs.argmax(axis=1)
+        return np.asarray(found, dtype=np.int64)
 
     @cached_property
     def log_probabilities(self) -> NDArray[np.float64]:
@@ -77,20 +78,16 @@ class ScoredRows:
         return result
 
     @cached_property
-    def confusion(self) -> NDArray[np.int64]:
-        """[target, predicted], how many rows."""
-        count = self.outputs.shape[1]
-        cells = np.bincount(self.targets * count + self.classes, minlength=count * count)
-        return np.asarray(cells.reshape(count, count), dtype=np.int64)
+    def counts(self) -> NDArray[np.int64]:
+        """[3, class], how many rows have a class, are taken for it, and both."""
+        right = self.targets[self.classes == self.targets]
+        sides = (self.targets, self.classes, right)
+        return np.stack([np.bincount(rows, minlength=len(self.labels)) for rows in sides])
 
 
 @dataclass(frozen=True)
 class Metric:
-    """A name, what it is computed from, and the direction in which it improves.
-
-    >>> METRICS["rmse"].higher_is_better, METRICS["accuracy"].needs
-    (False, 'classes')
-    """
+    """A name, what it is computed from, and the direction in which it improves."""
 
     name: str
     higher_is_better: bool
@@ -113,7 +110,9 @@ class Metric:
 def evaluate_outputs(
     metric: str,
     *,
-    outputs: NDArray[Any],  # logits [row, class] or [row, word, class]; values [row] or [row, 1]
+    # Logits [row, class] or [row, word, class]; values [row] or [row, 1]. Of a metric that needs no more
+    # also the classes themselves, [row].
+    outputs: NDArray[Any],
     targets: NDArray[Any],  # [row], [row, word], or [row, class] beside logits of that shape
     labels: tuple[str, ...] = (),
     sentences: NDArray[Any] | None = None,  # [sentence + 1], where every token is a row
@@ -175,7 +174,8 @@ def scored_rows(
     width = (len(labels),) if labels else ()
     if not labels and outputs.ndim == targets.ndim + 1 and outputs.shape[-1] == 1:
         outputs = outputs[..., 0]
-    if outputs.shape != (*targets.shape, *width):
+    are_classes = chosen.needs == "classes" and outputs.shape == targets.shape == (len(targets),)
+    if outputs.shape != (*targets.shape, *width) and not are_classes:
         raise ShapeError(
             f"`outputs` should have the shape {(*targets.shape, *width)}: one "
             f"{'logit for each class' if labels else 'value'} beside each target. "
@@ -245,7 +245,7 @@ def find_metric(name: str) -> Metric:
                 f"same kind of task. Found `{name}`."
             )
         needs = parts[0].needs
-        for decisive in ("answers", "sets"):
+        for decisive in ("answers", "sets", "scores"):
             needs = next((part.needs for part in parts if part.needs == decisive), needs)
         of_sets = [part.of_sets for part in parts if part.of_sets is not None]
         return Metric(
@@ -271,28 +271,27 @@ def _accuracy(rows: ScoredRows) -> float:
 
 def _f1(rows: ScoredRows) -> float:
     # Of the second class, the one that is looked for.
-    confusion = rows.confusion
-    if len(confusion) < 2:
+    if len(rows.labels) < 2:
         return 0.0
-    size = confusion[1].sum() + confusion[:, 1].sum()
-    return float(2 * confusion[1, 1] / size) if size else 0.0
+    true, predicted, right = rows.counts[:, 1]
+    return float(2 * right / (true + predicted)) if true + predicted else 0.0
 
 
 def _macro_f1(rows: ScoredRows) -> float:
     # The mean over the classes that occur, in the targets or among the predictions.
-    confusion = rows.confusion
-    sizes = confusion.sum(axis=0) + confusion.sum(axis=1)
-    return float((2 * confusion.diagonal()[sizes > 0] / sizes[sizes > 0]).mean())
+    true, predicted, right = rows.counts
+    sizes = true + predicted
+    return float((2 * right[sizes > 0] / sizes[sizes > 0]).mean())
 
 
 def _matthews(rows: ScoredRows) -> float:
     # For any number of classes: Gorodkin, Computational Biology and Chemistry 28 (2004), Eq. 8.
-    confusion = rows.confusion.astype(np.float64)
-    true, predicted, total = confusion.sum(axis=1), confusion.sum(axis=0), confusion.sum()
+    true, predicted, right = rows.counts.astype(np.float64)
+    total = true.sum()
     spread = (total**2 - true @ true) * (total**2 - predicted @ predicted)
     if spread == 0:
         return 0.0
-    return float((confusion.trace() * total - true @ predicted) / np.sqrt(spread))
+    return float((right.sum() * total - true @ predicted) / np.sqrt(spread))
 
 
 def _correlation(first: NDArray[Any], second: NDArray[Any]) -> float:

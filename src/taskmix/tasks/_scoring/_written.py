@@ -28,13 +28,7 @@ _PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 @dataclass(frozen=True, kw_only=True)
 class WrittenText:
-    """What came of the rows of a split, added up; `+` joins that of two parts.
-
-    >>> one = WrittenText(rows=1, right_rows=1, pieces=2, right_pieces=2, loss=2 * np.log(2), bytes=4)
-    >>> both = one + WrittenText(rows=1, pieces=2, right_pieces=1, loss=6 * np.log(2), bytes=4)
-    >>> evaluate_written("exact_match", both), evaluate_written("bits_per_byte", both)
-    (0.5, 1.0)
-    """
+    """What came of the rows of a split, added up; `+` joins that of two parts."""
 
     rows: int = 0
     right_rows: int = 0  # in which every piece was the model's first choice

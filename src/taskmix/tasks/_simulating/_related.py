@@ -35,15 +35,7 @@ _TAG_PREFIX = re.compile(r"[BIES](-|$)")
 
 @dataclass(frozen=True, eq=False)
 class Simulation:
-    """The real task first, then the artificial ones, and how related each is to it.
-
-    >>> import pyarrow as pa
-    >>> table = pa.table({"x": np.arange(100.0) ** 2, "label": ["no", "yes"] * 50})
-    >>> task = tables_as_tasks({"real": {"train": table, "dev": table}})["real"]
-    >>> found = simulate_tasks(task, count=1, ami=0.5, generator=np.random.default_rng(0))
-    >>> found.tasks.names, found.alphas.round(2).tolist(), found.information.round(2).tolist()
-    (('real', 'artificial1'), [0.93], [0.51])
-    """
+    """The real task first, then the artificial ones, and how related each is to it."""
 
     tasks: TaskSet
     alphas: NDArray[np.float64]  # [artificial task]
