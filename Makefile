@@ -16,7 +16,7 @@ define install
 	  $(PYTHON) -m venv .venv && $(BIN)/python -m pip install -qq --constraint $(CONSTRAINTS) --editable '$(1)'; fi
 endef
 
-.PHONY: setup demo test test-slow lint types layers docs format check audit clean
+.PHONY: setup demo test test-slow papers lint types layers docs format check audit clean
 
 setup: .venv/.done
 .venv/.done: .venv/.demo-done
@@ -42,6 +42,12 @@ test: setup
 
 test-slow: setup
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -m 'slow or paper' --timeout 3600
+
+# Small versions of the published experiments that need neither data nor a GPU.
+papers: setup
+	$(BIN)/python -m papers bandit --quick
+	$(BIN)/python -m papers transfer-theory --quick
+	$(BIN)/python -m papers sequences --quick --out build/papers/sequences-draws
 
 lint: setup
 	$(BIN)/ruff check .

@@ -41,7 +41,7 @@ def command_pages() -> Iterator[tuple[str, str]]:
 
 
 def path_of(name: str) -> str:
-    """Where the page of a command is: `taskmix reproduce glue` is at `commands/reproduce-glue.md`."""
+    """Where the page of a command is: `taskmix laws simulate` is at `commands/laws-simulate.md`."""
     return f"commands/{'-'.join(name.split()[1:])}.md"
 
 
