@@ -34,7 +34,14 @@ from taskmix.engine._run import (
     record_event,
 )
 from taskmix.engine._saved import check_mergeable, load_model, save_models
-from taskmix.engine._source import DigitsSource, FolderSource, GivenTasks, SampledSource, TaskSource
+from taskmix.engine._source import (
+    DigitsSource,
+    FolderSource,
+    GivenTasks,
+    RefitSource,
+    SampledSource,
+    TaskSource,
+)
 from taskmix.engine._trained import keep_best, trained_model
 from taskmix.engine._units import Progress, Stop
 from taskmix.engine._workers import Workers
@@ -52,6 +59,7 @@ __all__ = [
     "Optimization",
     "Progress",
     "Ray",
+    "RefitSource",
     "RestartingExecutor",
     "Run",
     "RunListener",

@@ -15,7 +15,15 @@ from weakref import WeakKeyDictionary
 from torch import Tensor
 
 from taskmix.engine._apart import StoredTasks, store
-from taskmix.tasks import EncodedTasks, TaskKind, TaskSet, digits_tasks, load_tasks, sample_rows
+from taskmix.tasks import (
+    EncodedTasks,
+    TaskKind,
+    TaskSet,
+    digits_tasks,
+    load_tasks,
+    sample_rows,
+    train_on_dev,
+)
 
 
 class TaskSource(Hashable, Protocol):
@@ -127,6 +135,25 @@ class SampledSource:
 
     def load(self) -> TaskSet:
         return sample_rows(load_once(self.source), dict(self.most), seed=self.seed)
+
+    @property
+    def cache(self) -> Path | None:
+        """Where the other source keeps encoded tasks."""
+        return getattr(self.source, "cache", None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RefitSource:
+    """Another source's tasks with their dev rows among those to train on: for the last training.
+
+    >>> RefitSource(source=DigitsSource()).load()["parity"].sizes
+    {'train': 1300, 'test': 497}
+    """
+
+    source: TaskSource
+
+    def load(self) -> TaskSet:
+        return train_on_dev(load_once(self.source))
 
     @property
     def cache(self) -> Path | None:

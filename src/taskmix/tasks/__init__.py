@@ -55,7 +55,7 @@ from taskmix.tasks._loading._sequences import SequenceRows, cut_symbols, read_se
 from taskmix.tasks._looking._look import Finding, FindingKind, look_at
 from taskmix.tasks._reading import WRITTEN, InputKind, Reading, TaskKind
 from taskmix.tasks._reading_lines import reading_lines, readings_document
-from taskmix.tasks._sample import sample_rows
+from taskmix.tasks._sample import sample_rows, train_on_dev
 from taskmix.tasks._scoring._credits import row_credits, written_credits
 from taskmix.tasks._scoring._default import class_shares, metric_of_imbalance
 from taskmix.tasks._scoring._entities import conlleval_report, entity_counts, io_to_iob2
@@ -160,6 +160,7 @@ __all__ = [
     "text_lines",
     "texts_of",
     "tokenize",
+    "train_on_dev",
     "usual_precision",
     "vectors_for",
     "write_tasks",

@@ -41,3 +41,6 @@ class KeptByTable(Generic[Made]):
 
     def __len__(self) -> int:
         return len(self._values)
+
+
+JOINED: KeptByTable[tuple[pa.Table, ...]] = KeptByTable()  # the tables that one was joined from

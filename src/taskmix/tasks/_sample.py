@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from taskmix.tasks._kept import JOINED
 from taskmix.tasks._task import Split, Task, TaskSet
 
 
@@ -62,3 +63,30 @@ def _targets(task: Task, split: Split, rows: NDArray[np.int64]) -> NDArray[np.ge
     kept = np.zeros(len(lengths), dtype=np.bool_)
     kept[rows] = True
     return split.targets[np.repeat(kept, lengths)]
+
+
+def train_on_dev(tasks: TaskSet) -> TaskSet:
+    """The tasks with their dev rows among those to train on, and no dev rows left to choose by.
+
+    Tasks that shared their rows still do.
+
+    >>> train_on_dev(digits_tasks())["parity"].sizes
+    {'train': 1300, 'test': 497}
+    """
+    tables: dict[tuple[int, int], pa.Table] = {}
+
+    def joined(train: Split, dev: Split) -> Split:
+        parts = (train.inputs, dev.inputs)
+        key = (id(parts[0]), id(parts[1]))
+        if key not in tables:
+            tables[key] = pa.concat_tables(parts, promote_options="default")
+            JOINED.put(tables[key], None, parts)
+        return Split(tables[key], np.concatenate([train.targets, dev.targets]))
+
+    def of(task: Task) -> Task:
+        splits = {name: split for name, split in task.splits.items() if name != "dev"}
+        if "dev" in task.splits and "train" in splits:
+            splits["train"] = joined(splits["train"], task.splits["dev"])
+        return replace(task, splits=splits)
+
+    return TaskSet(tuple(of(task) for task in tasks), tasks.notes)

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from functools import cache as kept_for_good
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -44,7 +44,7 @@ from taskmix.tasks._encoding._frozen import FrozenReader, ReadingPrecision
 from taskmix.tasks._encoding._inputs import DenseInputs
 from taskmix.tasks._encoding._pooling import Pooling, check_pooling, find_pooling
 from taskmix.tasks._encoding._pretrained import load_pretrained, locate
-from taskmix.tasks._kept import KeptByTable
+from taskmix.tasks._kept import JOINED, KeptByTable
 from taskmix.tasks._task import MISSING, Split, Task, TaskSet
 
 Tell = Callable[[int, int], None]  # texts done, of how many
@@ -186,8 +186,16 @@ class FeatureEncoding:
         _vectors.put(table, (self._made_by, key.tagged), found[0].splits["rows"])
 
     def _look_up(self, key: SourceSplit, table: pa.Table, folder: Path) -> bool:
+        parts = [
+            _vectors.get(p, (self._made_by, key.tagged)) for p in JOINED.get(table, None) or ()
+        ]
+        known = [part for part in parts if part is not None]
+        build = _not_kept
+        if known and len(known) == len(parts):  # joined of tables that were read before
+            values = torch.cat([cast("DenseInputs", part.inputs).values for part in known])
+            build = partial(_as_tasks, values, torch.cat([part.targets for part in known]))
         try:
-            self._keep(key, table, folder, _not_kept)
+            self._keep(key, table, folder, build)
         except LookupError:
             return False
         return True
