@@ -17,6 +17,11 @@ COMMANDS: dict[str, str] = {
 }
 
 OPTIONS: dict[tuple[str, str], str] = {  # (command, option)
+    **dict.fromkeys(
+        [("advise", "--train-steps"), ("advise", "--train-time")],
+        "`--steps` says how long candidates are trained; what is delivered is trained as long as their "
+        "learning curves say.",
+    ),
     ("laws", "--searcher"): "`taskmix laws` always searches by itself; formulas that "
     "Operon or gplearn found are judged with `--formula`.",
     ("laws simulate", "--labels"): "Use `labels` of `taskmix.tasks.simulate_tasks` in Python.",

@@ -4,8 +4,8 @@ from taskmix.adviser._advice import AdviseOptions, News
 from taskmix.adviser._advise import ASK_AGAIN, IN_PYTHON, MODEL, TRAIN, advise, advise_on
 from taskmix.adviser._advised import Advised
 from taskmix.adviser._budget import Budget, parse_time, typed_time
-from taskmix.adviser._candidates import baselines, cheap_evaluations
-from taskmix.adviser._run_length import useful_workers
+from taskmix.adviser._candidates import baselines
+from taskmix.adviser._run_length import cheap_evaluations, useful_workers
 from taskmix.adviser._scores import mean_comparable
 
 __all__ = [

@@ -16,11 +16,9 @@ from taskmix.adviser._advice import Advice, AdviseOptions, News
 from taskmix.adviser._advised import Advised
 from taskmix.adviser._adviser import Adviser
 from taskmix.adviser._answer import answer, best_runs, plan_of
-from taskmix.adviser._budget import Budget, Timer, parse_time
+from taskmix.adviser._budget import Budget, Timer
 from taskmix.adviser._document import advice_document
-from taskmix.adviser._history import History
 from taskmix.adviser._left_out import made_or_noted
-from taskmix.adviser._outlook import outlook
 from taskmix.adviser._probe import probe_of
 from taskmix.adviser._reading import ReadingProgress
 from taskmix.adviser._showing import news_shower, print_lines
@@ -43,7 +41,7 @@ from taskmix.engine import (
 from taskmix.errors import OptionError
 from taskmix.extras import missing
 from taskmix.models import Architecture, Tuning, choose_architecture, own_module
-from taskmix.plans import Outlook, save_advice, settings_of, training_script
+from taskmix.plans import save_advice, settings_of, training_script
 from taskmix.policies import HardProgress
 from taskmix.records import Study
 from taskmix.report import PAGE_PACKAGES
@@ -52,13 +50,15 @@ from taskmix.transfer import save_transfer, transfer_document
 
 Tasks = Any  # a path, a TaskSet, a source, or whatever `load_tasks` takes: frames, mappings of them
 Model = str | nn.Module | Callable[..., nn.Module] | None
-MODEL = "model"  # the folder in the study for the trained model
+MODEL, CHECKED = (
+    "model",
+    "checked-model",
+)  # folders in the study: what is delivered, and before the refit
 # What says how tasks are made of a folder or a frame: of no use for tasks that are made already.
 READING = (
     *("settings", "task_column", "split_column", "label", "text", "features", "ignore", "kind"),
     *("separator", "metric", "strict"),
 )
-OUTLOOK_SECONDS = 8.0  # of a budget that are left, below which no law is searched for
 TRAIN, IN_PYTHON = "Train by the plan", "The same in Python"
 ASK_AGAIN = "Ask again: nothing is trained twice, and what was stopped goes on"
 
@@ -84,8 +84,7 @@ def advise(
     strict: bool = False,
     cache: Path | str | None = None,
     steps: int | None = None,
-    train_steps: int | None = None,
-    train_time: str | float | None = None,
+    refit: bool = True,
     batch_size: int = 32,
     learning_rate: float | None = None,
     vectors: Path | str | None = None,
@@ -100,7 +99,7 @@ def advise(
     executor: Executor | None = None,
     quiet: bool = False,
 ) -> Advised:
-    """Finds out how to train on tasks, inside a budget.
+    """Recommends how to train on tasks, and trains it, inside a budget.
 
     `tasks` is a task folder, a frame (pandas, polars, Arrow, a Hugging Face data set, a mapping from
     columns to values), frames by task or by split, a `TaskSet`, a source of tasks, or a mapping from
@@ -114,9 +113,10 @@ def advise(
     what is trained: heads (the default on a CPU), adapters of a `rank` (on a GPU), or all; `adapter` is
     a folder of PEFT, whose adapters every run begins with.
 
-    `budget` is a time ("5m", or 300 seconds) or a number of batches ("16000-steps"). `train_steps` or
-    `train_time` ("2h" of this device, or seconds) says how long the final training will be; without them
-    it is as long as the learning curves still rise. Ways are ranked for that length.
+    `budget` is a time ("5m", or 300 seconds) or a number of batches ("16000-steps"); candidates are compared
+    by runs of `steps` batches, or of what the budget allows. What is delivered is a blend of the best
+    network and the best shallow models, trained again on train and dev rows; with `refit=False` it stays
+    as it was checked.
 
     Runs are done by `executor`: unless one is given, in this process, one after another, or with
     `workers` of 2 and more in processes of their own (call it under `if __name__ == "__main__":` then).
@@ -180,8 +180,7 @@ def advise(
         target=target,
         batches=steps,
         seed=seed,
-        train_batches=train_steps,
-        train_seconds=parse_time(train_time),
+        refit=refit,
     )
     study = open_study(out, loaded, source, model=None if own else Path(out) / MODEL)
     if not quiet:
@@ -206,7 +205,7 @@ def advise_on(
     *,
     executor: Executor,
     title: str = "Advice",
-    commands: Callable[[int], Mapping[str, str]] | None = None,  # for runs of so many batches
+    commands: Callable[[int], Mapping[str, str]] | None = None,  # for a network of so many batches
     on_news: Callable[[News], None],  # hears what the adviser is at
     on_answer: Callable[[Advised], None] = lambda advised: None,  # before the page is drawn
     reading: ReadingProgress = nullcontext,  # hears how many texts a frozen encoder has read
@@ -226,18 +225,20 @@ def advise_on(
     >>> study = open_study("study", source.load(), source)
     >>> advised = advise_on(run, study, options, executor=Here(workers=1), on_news=heard.append)
     >>> [news.stage for news in heard]
-    ['look', 'baselines', 'runs', 'candidates', 'runs', 'end']
+    ['look', 'peers', 'baselines', 'candidates', 'end', 'deliver', 'deliver']
     """
     begin = time.monotonic() if begin is None else begin
     timer = Timer(begin=begin)
-    history = History()
 
     def lines(advice: Advice) -> Mapping[str, str]:
         """What each is for, and the line to type."""
         again = {"Make this page again": f"taskmix report {study.path}"}
-        typed = again if commands is None else commands(advice.promised)
-        tenth = max(advice.promised // 10, 1)  # as `taskmix train` has it
-        final = replace(template, reward=HardProgress(), steps=advice.promised)
+        batches = max(advice.batches, 1)
+        if advice.delivered is not None and advice.delivered.batches:
+            batches = advice.delivered.batches
+        typed = again if commands is None else commands(batches)
+        tenth = max(batches // 10, 1)  # as `taskmix train` has it
+        final = replace(template, reward=HardProgress(), steps=batches)
         script = training_script(
             replace(final, evaluate_every=tenth, checkpoint_every=tenth),
             plan=study.path / "plan.json",
@@ -245,7 +246,7 @@ def advise_on(
         )
         return typed if script is None else {**typed, IN_PYTHON: script}
 
-    def keep_answer(advice: Advice, seen: Outlook | None = None) -> Advised:
+    def keep_answer(advice: Advice) -> Advised:
         """Writes the plan, with the settings that it promises its scores for, and the answer."""
         found, typed = answer(advice, study), lines(advice)
         plan = plan_of(advice, found)
@@ -256,34 +257,48 @@ def advise_on(
             found,
             title=title,
             seconds=time.monotonic() - begin,
-            history=history,
-            outlook=seen,
             commands=typed,
         )
         save_advice(study.path, document)
         return Advised(advice, found, study, document, plan)
 
-    def keep(advice: Advice) -> None:
-        history.add(advice)
-        keep_answer(advice)
-
     with working_alone(study.path, "advise"):
         advice = Adviser(
             template=template,
-            probe=probe_of(template),
+            probe_of=probe_of,
             study=study,
             options=options,
             executor=executor,
             timer=timer,
             tell=on_news,
-            keep=keep,
+            keep=keep_answer,
             reading=reading,
         ).run()
         advised = keep_answer(advice)
         found = advised.answer
         if keeps_model:
             about = {"advice": list(found.lines)}
-            save_models(study.path / MODEL, best_runs(advice, found), study, notes=about)
+            whole = advice.delivered
+            if whole is None:
+                save_models(study.path / MODEL, best_runs(advice, found), study, notes=about)
+            else:
+                save_models(
+                    study.path / MODEL,
+                    whole.parts,
+                    study,
+                    notes=about,
+                    peers=whole.peers,
+                    blends=whole.of_task,
+                )
+                if whole.is_refitted:
+                    save_models(
+                        study.path / CHECKED,
+                        whole.checked_parts,
+                        study,
+                        notes=about,
+                        peers=whole.checked_peers,
+                        blends=whole.checked_of_task,
+                    )
         # The answer, the plan and the model are there; what follows only adds to them.
         notes: list[str] = []
         if advice.lessons is not None:
@@ -294,17 +309,14 @@ def advise_on(
                 save_transfer(study.path, transfer_document(lessons, command=command))
 
             made_or_noted("The file of which tasks help which", save, notes)
-        seen = None
-        if timer.rest() > OUTLOOK_SECONDS:
-            look = partial(outlook, advice, found.chosen.name, study)
-            seen = made_or_noted("The outlook", look, notes)
-        advised = keep_answer(replace(advice, notes=(*advice.notes, *notes)), seen)
+        if notes:
+            advised = keep_answer(replace(advice, notes=(*advice.notes, *notes)))
     on_answer(advised)
     if missing(*PAGE_PACKAGES, purpose="The page") is None:
         draw = partial(advised.save_report, study.path / "report.html")
         if made_or_noted("The page", draw, notes) is None:
             on_news(News(stage="page", words=notes[-1], spent=1.0))
-            advised = keep_answer(replace(advice, notes=(*advice.notes, *notes)), seen)
+            advised = keep_answer(replace(advice, notes=(*advice.notes, *notes)))
     return advised
 
 

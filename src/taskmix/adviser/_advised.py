@@ -31,7 +31,7 @@ class Advised:
     >>> few = digits_tasks().select(("parity", "half"))
     >>> advised = advise(few, budget="100-steps", steps=50, quiet=True)
     >>> advised.model.tasks, advised.table()[0][:2]
-    (('parity', 'half'), ('way of training', 'score'))
+    (('parity', 'half'), ('candidate', 'score'))
     """
 
     advice: Advice
@@ -50,8 +50,24 @@ class Advised:
 
     @cached_property
     def model(self) -> TrainedModel:
-        """For each group of the plan the best of its seeds on dev."""
-        return trained_model(best_runs(self.advice, self.answer), self.study)
+        """What is delivered: the blend, trained again on all rows unless that was not wanted."""
+        found = self.advice.delivered
+        if found is None:
+            return trained_model(best_runs(self.advice, self.answer), self.study)
+        return trained_model(found.parts, self.study, peers=found.peers, blends=found.of_task)
+
+    @cached_property
+    def checked(self) -> TrainedModel:
+        """The same before it was trained again: of this one, dev rows say how good it is."""
+        found = self.advice.delivered
+        if found is None:
+            return self.model
+        return trained_model(
+            found.checked_parts,
+            self.study,
+            peers=found.checked_peers,
+            blends=found.checked_of_task,
+        )
 
     def predict(
         self, rows: NewRows, task: str | None = None, *, task_column: str | None = None
@@ -68,14 +84,14 @@ class Advised:
 
     def table(self) -> list[tuple[str, ...]]:
         """The race as rows of words, the header first."""
-        header = ("way of training", "score", "behind", "seeds", "batches", "s", "standing")
+        header = ("candidate", "score", "behind", "seeds", "batches", "s", "standing")
         return [header, *map(_cells, race_rows(self.document))]
 
     def rows(self) -> list[dict[str, Any]]:
-        """The race as numbers, a row for each way of training: `pandas.DataFrame(advised.rows())`."""
+        """The race as numbers, a row for each candidate: `pandas.DataFrame(advised.rows())`."""
         return [
             {
-                "way": row.name,
+                "candidate": row.name,
                 "words": row.words,
                 "score": row.dev,
                 "behind": row.behind.mean,

@@ -1,108 +1,146 @@
-"""From tasks to a plan, inside a budget.
+"""From tasks to a model and a plan, inside a budget.
 
-The budget is spent in this order: baselines under two seeds; a study of transfer with a small, fast
-model; candidates that these suggest, under one seed, and shares fitted over all mixtures so far; a
-race, in which every way that may still be the best gets one more seed at a time; and a part that was
-kept for longer runs of the two leaders, since what leads early need not lead in the training that will
-be. Above a pretrained
-model all ways are tried on cheaper rungs first, and only those that may be the best on the model
-itself. Everything is decided from records, and everything random is a function of the seed, so an
-adviser that was stopped does the same again, at no cost for what is done, and goes on.
+Shallow peers come first: they answer within seconds, so there is always something to deliver. Then what
+anyone would try is trained under two seeds; a study of transfer with a small, fast model; candidates that
+these suggest, under one seed; and a race, in which every candidate that may still be the best gets one
+more seed at a time. With a pretrained model everything is tried on a cheaper one first, and the best on
+the model itself. A part of the budget is kept for what is delivered (`_deliver.py`). Everything is decided
+from records, and everything random is a function of the seed, so an adviser that was stopped does the
+same again, at no cost for what is done, and goes on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 from taskmix.adviser._advice import Advice, AdviseOptions, News
-from taskmix.adviser._budget import Prices, Timer
-from taskmix.adviser._candidate_runs import CandidateRuns
+from taskmix.adviser._budget import Timer
+from taskmix.adviser._candidate_runs import FIRST_SEEDS, CandidateRuns
 from taskmix.adviser._candidates import baselines, distinct
-from taskmix.adviser._fitted_mixture import fitted_mixture
-from taskmix.adviser._judging import Judged, Trained, judge_ways
-from taskmix.adviser._ladder import Rung, misleading, rungs_below, words_of_agreement
-from taskmix.adviser._learned import judge_learned
+from taskmix.adviser._deliver import PLAIN, Delivered, deliver, train_network
+from taskmix.adviser._judge import Race, judge
+from taskmix.adviser._learned import Learned, judge_learned, learned_together, unlearned
 from taskmix.adviser._ledger import Ledger
 from taskmix.adviser._left_out import made_or_noted
-from taskmix.adviser._longer_runs import kept_for_long, run_longer
-from taskmix.adviser._prices import Meter
-from taskmix.adviser._probe import probe_of
-from taskmix.adviser._propose import propose_candidates
+from taskmix.adviser._members import Member, peer_members
+from taskmix.adviser._propose import propose_candidates, spoiled
 from taskmix.adviser._reading import ReadingProgress, read_texts
-from taskmix.adviser._run_length import choose_length, words_of_end, words_of_too_small_budget
-from taskmix.adviser._scores import judged_targets
+from taskmix.adviser._rows import row_noise
+from taskmix.adviser._run_length import (
+    EVALUATIONS_PER_RUN,
+    RUNS_PER_BUDGET,
+    choose_length,
+    wished_batches,
+)
+from taskmix.adviser._rungs import CheaperModel, rung_below
+from taskmix.adviser._scores import Entry, fair_entries, judged_targets, mean_comparable
 from taskmix.adviser._spending import Spending
 from taskmix.adviser._transfer_stage import learn_which_help
-from taskmix.adviser._work import Known, Work, with_scores
 from taskmix.engine import Executor, Run, Until, is_stop_asked
-from taskmix.errors import InputError, OptionError, RunError
+from taskmix.errors import InputError, RunError
 from taskmix.plans import Plan
 from taskmix.records import Study
-from taskmix.tasks import TaskSet, look_at
+from taskmix.tasks import WRITTEN, Finding, HeldEncoding, TaskSet, look_at
+from taskmix.transfer import TransferLessons
 
-FIRST_WAYS = 2  # of training, trained whatever they cost: with one there is nothing to compare
-CLIMBERS = 4  # ways that the model itself runs in a round, where cheaper ones have run all
-RUNG_LENGTH = 4  # times the batches of the model itself: they are cheap, and ways part late
+CLIMBERS = 4  # candidates that the model itself runs, where a cheaper one has run all
+RUNG_LENGTH = 4  # times the batches of the model itself: they are cheap, and candidates part late
 LOOKING_SHARE = 0.1  # of the time left, for what the rows themselves say
+PEERS_SHARE = 0.35  # of the time left, after which no further peer is begun
+DELIVERY_RUNS = 2.5  # that are kept for what is delivered: one to check, one on all rows
+MOST_SEEDS = 10  # of a candidate: what ten cannot tell apart is alike for all that matters
 NOT_LOOKED_AT = (
     "There was no time to look at all rows for what would spoil them: `taskmix check` does."
 )
-MOST_SEEDS = 10  # of a candidate: what ten cannot tell apart is alike for all that matters
+NO_NETWORK = (
+    "The budget pays for no shared network: what is delivered are linear models or trees, which took "
+    "seconds."
+)
 
 
 @dataclass
 class Adviser:
-    """Spends the budget; `advice` is what is known so far."""
+    """Spends the budget; `run` gives what is known at its end."""
 
     template: Run  # source, model and optimisation of every run
-    probe: Run | None  # of the study of transfer: a small model of the same tasks; None: no study
+    probe_of: Callable[[Run], Run] | None  # the small run of the study of transfer; None: no study
     study: Study
     options: AdviseOptions
     executor: Executor
     timer: Timer = field(default_factory=Timer)  # runs stop when it is over
-    measure: Callable[[], Prices] | None = None  # None: by short runs of the executor
     tell: Callable[[News], None] = lambda news: None
-    keep: Callable[[Advice], None] = lambda advice: None  # of what is known after each stage
+    keep: Callable[[Advice], object] = lambda advice: None  # of what is known after each stage
     reading: ReadingProgress = nullcontext  # hears how many texts the encoder has read
-    _spending: Spending | None = None
+
+    _spending: Spending = field(init=False)
+    _runs: CandidateRuns = field(init=False)
+    _tasks: TaskSet = field(init=False)
+    _targets: tuple[str, ...] = field(init=False)
+    _below: CandidateRuns | None = None  # of a cheaper model
+    _findings: tuple[Finding, ...] = ()
+    _peers: tuple[Member, ...] = ()
+    _lessons: TransferLessons | None = None
+    _learned: tuple[Learned, ...] = ()
+    _delivered: Delivered | None = None
 
     def run(self) -> Advice:
         """Does everything, or goes on with it."""
         self.timer.seconds = self.options.budget.seconds
         self.executor = Until(self.executor, self.timer.is_over)
         tasks = self.template.load()
-        targets = self._targets(tasks)
-        self._tell_stage("look", f"Looking at {len(tasks)} tasks.")
+        self._targets = self._wanted(tasks)
+        self._tell("look", f"Looking at {len(tasks)} tasks.")
+        notes = self._look(tasks)
+        ledger = Ledger(self.study.path, self.options.question)
+        self.timer.before = ledger.seconds
+        self._spending = Spending(self.options.budget, self.timer, self.executor, ledger)
+        self.template, more = self._read(ledger, self.template)
+        self._tasks = self.template.load()
+        self._runs = CandidateRuns(
+            template=self.template,
+            study=self.study,
+            executor=self.executor,
+            timer=self.timer,
+            spending=self._spending,
+            first_seed=self.options.seed,
+            notes=[*notes, *more],
+        )
+        try:
+            self._fit_peers(None)
+            race = self._race() if self._prepare() else None
+            if race is not None and self._lessons is not None and self._lessons.groups:
+                self._fit_peers([list(group) for group in self._lessons.groups])
+            self._delivered = made_or_noted(
+                "The blend", partial(self._deliver, race), self._runs.notes
+            )
+            return self._advice(race)
+        finally:
+            ledger.take_time(self.timer.used())
+
+    def _wanted(self, tasks: TaskSet) -> tuple[str, ...]:
+        if not len(tasks):
+            raise InputError("There should be at least one task to advise on. Found none.")
+        wanted = tasks.names if self.options.target is None else (self.options.target,)
+        for name in wanted:
+            if not tasks[name].sizes.get("dev"):
+                raise InputError(
+                    "Every target should have dev rows, by which candidates are compared. Found "
+                    f"none for `{name}`. Give it a dev file, or name another `target`.",
+                    arguments=("target",),
+                )
+        return wanted
+
+    def _look(self, tasks: TaskSet) -> list[str]:
         end = (1 - LOOKING_SHARE) * self.timer.left()
 
         def is_late() -> bool:
             return self.timer.left() < max(end, 0.0)
 
-        findings = look_at(tasks, stop=is_late)
-        words = [NOT_LOOKED_AT] if is_late() else []
-        ledger = Ledger(self.study.path, self.options.question)
-        self.template, more = self._read(ledger, self.template)
-        words += more
-        tasks = self.template.load()
-        rungs = []
-        for rung in rungs_below(self.template, tasks):
-            template, more = self._read(ledger, rung.template)
-            rungs.append(replace(rung, template=template))
-            words += more
-        if self.probe is not None:  # it studies transfer on the cheapest model there is
-            self.probe = probe_of(rungs[0].template if rungs else self.template)
-        spending = self._spending = self._open_spending(ledger)
-        runs = self._candidate_runs(spending, tasks, targets)
-        runs.notes += words
-        spending.begin()
-        below = {rung.name: self._runs_on(rung, runs) for rung in rungs}
-        try:
-            return self._spend(Work(runs, below, Known(tasks, targets, findings)))
-        finally:
-            spending.ledger.take_time(self.timer.used())
+        self._findings = look_at(tasks, stop=is_late)
+        return [NOT_LOOKED_AT] if is_late() else []
 
     def _read(self, ledger: Ledger, template: Run) -> tuple[Run, list[str]]:
         return read_texts(
@@ -111,284 +149,324 @@ class Adviser:
             self.timer,
             self.reading,
             stop=partial(is_stop_asked, self.executor),
-            tell=partial(self._tell_stage, "reading"),
+            tell=partial(self._tell, "reading"),
         )
 
-    def _runs_on(self, rung: Rung, runs: CandidateRuns) -> CandidateRuns:
-        """The same ways on a cheaper model, which is trained longer."""
-        longer = replace(runs.length, batches=RUNG_LENGTH * runs.length.batches)
-        return replace(
-            runs,
-            template=rung.template,
-            length=longer,
-            price=rung.price,
+    def _fit_peers(self, groups: Sequence[Sequence[str]] | None) -> None:
+        """Linear models and trees, which stop being begun when they have had their share of the time."""
+        if any(task.kind in WRITTEN for task in self._tasks):
+            return
+        encoding = self.template.architecture.encoding
+        if isinstance(encoding, HeldEncoding):
+            return
+        end = (1 - PEERS_SHARE) * self.timer.left()
+        self._tell("peers", "Linear models and trees, which take seconds.")
+
+        def fit() -> tuple[Member, ...]:
+            late = partial(self._is_late, end)
+            found = peer_members(
+                self._tasks, encoding, groups=groups, seed=self.options.seed, stop=late
+            )
+            return tuple(found)
+
+        found = made_or_noted("Linear models and trees", fit, self._runs.notes)
+        named = {member.name: member for member in (*self._peers, *(found or ()))}
+        self._peers = tuple(named.values())
+
+    def _is_late(self, end: float) -> bool:
+        if is_stop_asked(self.executor) and not self.timer.is_over():
+            raise RunError(self._runs.words_of_stop())
+        return bool(self._peers) and self.timer.left() < max(end, 0.0)
+
+    def _prepare(self) -> bool:
+        """Finds what runs cost and how long they can be; False where the budget pays for none."""
+        runs, spending = self._runs, self._spending
+        first = distinct(baselines(self._tasks, self._targets))
+        batch_size = self.template.batch_size
+        fewest, _, _ = wished_batches(self._tasks, batch_size)
+        asked = self.options.batches
+        if spending.by_clock and not spending.ledger.decisions:
+            self._tell("prices", "Measuring how long a batch takes.")
+        if runs.measure(first, EVALUATIONS_PER_RUN[0]):
+            cost = spending.left
+            longest = [spending.longest(runs.name, cost / count) for count in RUNS_PER_BUDGET]
+            runs.length = choose_length(self._tasks, longest, batch_size=batch_size, batches=asked)
+            kept = spending.ledger.decisions.get("length")
+            if spending.by_clock and kept is not None:
+                runs.length = replace(runs.length, batches=int(kept))
+            least = FIRST_SEEDS if len(first) == 1 else min(len(first), FIRST_SEEDS)
+            if runs.affordable(runs.first_seeds(first)[:least]) == least:
+                if spending.by_clock:
+                    batches = runs.length.batches
+                    spending.ledger.settle("length", batches, seconds=self.timer.used())
+                self._below = self._cheaper()
+                return True
+        if not self._peers:
+            raise _too_small(self.options, asked or fewest)
+        runs.notes.append(NO_NETWORK)
+        return False
+
+    def _cheaper(self) -> CandidateRuns | None:
+        """The same candidates on a cheaper model, which is trained longer."""
+        rung: CheaperModel | None = rung_below(self.template, self._tasks)
+        if rung is None:
+            return None
+        template, more = self._read(self._spending.ledger, rung.template)
+        self._runs.notes += more
+        batches = RUNG_LENGTH * self._runs.length.batches
+        below = replace(
+            self._runs,
+            template=template,
+            length=replace(self._runs.length, batches=batches),
             name=rung.name,
+            counted=rung.counted,
             entries={},
             failed=set(),
         )
+        first = distinct(baselines(self._tasks, self._targets))
+        return below if below.measure(first, below.length.evaluations) else None
 
-    def _spend(self, work: Work) -> Advice:
-        runs, tasks, targets = work.runs, work.known.tasks, work.known.targets
+    @property
+    def _lowest(self) -> CandidateRuns:
+        """Where candidates are tried first."""
+        return self._below or self._runs
+
+    @property
+    def _reserve(self) -> float:
+        return DELIVERY_RUNS * self._spending.cost(self._runs.name, self._runs.length.batches)
+
+    def _race(self) -> Race | None:
+        runs, tasks, targets = self._runs, self._tasks, self._targets
         first = distinct(baselines(tasks, targets))
-        words = f"{len(first)} ways anyone would try, {runs.length.batches} batches each."
-        self._tell_stage("baselines", words)
-        done = self._train_below(work, "baselines", first)
-        some = first[:FIRST_WAYS] if work.below else first
-        done += runs.train_first_seeds("baselines", some, least=min(len(first), FIRST_WAYS))
-        self._tell_stage("runs", f"{done} candidates trained.")
-        advice = self._advice(work)
-
-        learn = partial(learn_which_help, work.lowest, self.probe, tasks, targets, self._tell_stage)
-        work.lessons = made_or_noted("Which tasks help which", learn, runs.notes)
-        advice = self._advice(work)
-
+        words = f"{len(first)} candidates anyone would try, {runs.length.batches} batches each."
+        self._tell("baselines", words)
+        self._try(first, FIRST_SEEDS)
+        if not runs.entries:
+            runs.notes.append(NO_NETWORK)
+            return None
+        self._advice(self._judge(runs))
+        if self.probe_of is not None:
+            probe = self.probe_of(self._lowest.template)
+            learn = partial(learn_which_help, self._lowest, probe, tasks, targets, self._tell)
+            self._lessons = made_or_noted("Which tasks help which", learn, runs.notes)
+        race = self._judge(runs)
         suggest = partial(
             propose_candidates,
-            work.lowest.entries,
+            self._lowest.entries,
             self.study,
             tasks,
-            [name for name in targets if name not in work.unlearned],
-            batches=work.lowest.length.batches,
-            lessons=work.lessons,
+            [name for name in targets if name not in unlearned(self._learned)],
+            lessons=self._lessons,
+            findings=self._findings,
             for_all=self.options.target is None,
-            with_weightings="equal" in advice.race.open,
+            with_weightings="equal" in race.open,
         )
-        suggested = made_or_noted("What the first runs suggest", suggest, runs.notes)
-        more = distinct(suggested or [], first)
+        more = distinct(
+            made_or_noted("What the first runs suggest", suggest, runs.notes) or [], first
+        )
         if more:
-            self._tell_stage("candidates", f"{len(more)} more that the first runs suggest.")
-            done = self._train_below(work, "candidates", more)
-            if not work.below:
-                done += runs.train_first_seeds("candidates", more, seeds=1)
-            self._tell_stage("runs", f"{done} candidates trained.")
-            advice = self._advice(work)
-        if self._train_fitted(work, advice):
-            advice = self._advice(work)
-        while self._race_on(work, advice):
-            advice = self._advice(work)
-        if work.dropped and self._run_what_misled(work):
-            advice = self._advice(work)
-            while self._race_on(work, advice):
-                advice = self._advice(work)
-        while run_longer(work, advice, self._tell_stage):
-            advice = self._advice(work)
-        while self._race_on(work, advice, last=True):
-            advice = self._advice(work)
-        words = words_of_end(advice.race, runs.spending, most_seeds=MOST_SEEDS)
-        self._tell_stage("end", words)
-        return replace(advice, notes=(*advice.notes, words))
+            self._tell("candidates", f"{len(more)} more that the first runs suggest.")
+            self._try(more, 1)
+            race = self._judge(runs)
+            self._advice(race)
+        while self._one_more_seed(race):
+            race = self._judge(runs)
+            self._advice(race)
+        self._tell("end", _words_of_end(race))
+        return race
 
-    def _train_fitted(self, work: Work, advice: Advice) -> bool:
-        """Trains shares fitted over all mixtures so far, where laws say that they are likely to gain.
+    def _try(self, candidates: Sequence[Plan], seeds: int) -> None:
+        """On the model itself; where there is a cheaper one, there first, and then the best of them."""
+        runs, keep = self._runs, self._reserve
+        if self._below is not None:
+            self._tell("rungs", f"{len(candidates)} candidates with {self._below.name} first.")
+            self._below.train_first_seeds(candidates, seeds=seeds, keep=keep)
+            if not self._below.entries:
+                candidates = candidates[:FIRST_SEEDS]
+            else:
+                order = [each.name for each in self._judge(self._below).standings]
+                known = [each for each in candidates if each.name in order]
+                known.sort(key=lambda each: order.index(each.name))
+                candidates = known[:CLIMBERS]
+        done = runs.train_first_seeds(candidates, seeds=seeds, keep=keep)
+        if not done and not runs.entries:
+            runs.train_first_seeds(candidates[:FIRST_SEEDS], seeds=1)
 
-        The price of longer runs is left, as in the race.
-        """
-        known, runs = work.known, work.lowest
-        fit = partial(
-            fitted_mixture,
-            runs.entries,
-            known.tasks,
-            [name for name in known.targets if name not in work.unlearned],
-            for_all=self.options.target is None,
-            seed=self.options.seed,
-        )
-        plan = made_or_noted("The mixture fitted to all runs", fit, runs.notes)
-        if plan is None:
-            return False
-        kept = kept_for_long(work, advice)
-        cost = runs.costs_of([(plan, runs.first_seed)])
-        if not runs.spending.affords("a fitted mixture", [*kept, *cost]):
-            return False
-        self._tell_stage("candidates", f"One more: {plan.words}.")
-        if work.below:
-            return self._train_below(work, "a fitted mixture's run", [plan]) > 0
-        return runs.train_first_seeds("a fitted mixture's run", [plan], seeds=1) > 0
-
-    def _run_what_misled(self, work: Work) -> bool:
-        """Runs on the model itself the ways that only rungs have, which cannot be asked any more."""
-        names = {name for runs in work.below.values() for name in runs.entries}
-        ways = [work.way(name) for name in sorted(names - set(work.runs.entries))]
-        if not ways:
-            return False
-        self._tell_stage("candidates", f"{len(ways)} ways that cheaper models cannot judge.")
-        return work.runs.train_first_seeds("what misled", ways, seeds=1) > 0
-
-    def _train_below(self, work: Work, stage: str, ways: Sequence[Plan]) -> int:
-        """Tries ways on the cheaper rungs, each as far as the budget goes."""
-        done = 0
-        for name, runs in work.below.items():
-            self._tell_stage("rungs", f"{len(ways)} ways with {name} first.")
-            done += runs.train_first_seeds(f"{stage} with {name}", ways)
-        return done
-
-    def _tell_stage(self, stage: str, words: str) -> None:
-        left = None if self.timer.seconds is None else max(self.timer.left(), 0.0)
-        share = 0.0 if self._spending is None else self._spending.share
-        self.tell(News(stage=stage, words=words, spent=share, left=left))
-
-    def _targets(self, tasks: TaskSet) -> tuple[str, ...]:
-        if not len(tasks):
-            raise InputError("There should be at least one task to advise on. Found none.")
-        wanted = tasks.names if self.options.target is None else (self.options.target,)
-        for name in wanted:
-            if not tasks[name].sizes.get("dev"):
-                raise InputError(
-                    "Every target should have dev rows, by which ways of training are compared. Found "
-                    f"none for `{name}`. Give it a dev file, or name another `target`.",
-                    arguments=("target",),
-                )
-        return wanted
-
-    def _open_spending(self, ledger: Ledger) -> Spending:
-        """What the study says of the budget, or else what is measured now."""
-        return Spending.of_ledger(
-            ledger,
-            self.timer,
-            self.options.budget,
-            template=self.template,
-            executor=self.executor,
-            meter=Meter(self.executor, self.timer, partial(self._tell_stage, "prices")),
-            measure=self.measure,
-        )
-
-    def _candidate_runs(
-        self, spending: Spending, tasks: TaskSet, targets: tuple[str, ...]
-    ) -> CandidateRuns:
-        """Runs as long as the budget allows; raises where it does not pay for the first ones."""
-        length = choose_length(
-            tasks,
-            spending.budget,
-            batch_size=self.template.batch_size,
-            batches=self.options.batches,
-        )
-        runs = CandidateRuns(
-            template=self.template,
-            study=self.study,
-            executor=self.executor,
-            timer=self.timer,
-            spending=spending,
-            length=length,
-            first_seed=self.options.seed,
-        )
-        ways = runs.first_seeds(distinct(baselines(tasks, targets)))
-        costs = runs.costs_of(ways)[:FIRST_WAYS]
-        if not spending.is_settled and not spending.can_pay(costs):
-            words = words_of_too_small_budget(
-                self.options.budget, spending.budget, self.timer, length.batches, costs
-            )
-            raise OptionError(words, arguments=("budget", "steps"))
-        return runs
-
-    def _advice(self, work: Work) -> Advice:
-        """What is known now; it is kept, in case this is the last."""
-        runs, known = work.runs, work.known
-        if not runs.entries:
-            raise RunError(
-                "At least one way of training should have a score. Found none. "
-                + " ".join(runs.notes[:2])
-            )
-        work.learned = judge_learned(
-            {**runs.entries, **work.longer}, known.tasks, known.targets, self.study
-        )
-        judged = judged_targets(known.targets, work.unlearned)
-        found = self._judge(work, judged)
-        if wrong := misleading(found.race, len(runs.entries)):
-            work.dropped += wrong
-            found = self._judge(work, judged)
-        advice = Advice(
-            options=self.options,
-            tasks=known.tasks,
-            targets=known.targets,
-            findings=known.findings,
-            budget=runs.spending.budget,
-            batches=runs.length.batches,
-            batch_size=self.template.batch_size,
-            spent=runs.spending.batches,
-            entries=with_scores(runs.entries, known.tasks, judged),
-            race=found.race,
-            lessons=work.lessons,
-            unlearned=work.unlearned,
-            notes=(*runs.notes, *found.notes, *words_of_agreement(found.race, work.dropped)),
-            learned=work.learned,
-            length=found.batches,
-            row_error=found.row_error,
-            leader_now=found.leader_now,
-            curve_error=found.curve_error,
-            growth=found.growth,
-            long={} if work.long is None else dict(work.long.entries),
-            long_batches=0 if work.long is None else work.long.length.batches,
-            rungs={name: dict(each.entries) for name, each in work.below.items()},
-            architecture=self.template.architecture,
-        )
-        self.keep(advice)
-        return advice
-
-    def _judge(self, work: Work, judged: Sequence[str]) -> Judged:
-        tasks = work.known.tasks
-        trained = Trained(
-            entries=with_scores(work.runs.entries, tasks, judged),
-            batches=work.runs.length.batches,
-            rungs={
-                name: with_scores(each.entries, tasks, judged)
-                for name, each in work.below.items()
-                if each.entries and name not in work.dropped
-            },
-            long=with_scores(work.longer, tasks, judged),
-            long_batches=0 if work.long is None else work.long.length.batches,
-        )
-        return judge_ways(
-            trained,
-            tasks,
-            judged,
-            self.study,
-            batches=self._train_batches(work.runs.spending),
-            # Where the losses of most tasks still fall, a score that stands still has not begun to rise.
-            rising=2 * sum(each.still_rising for each in work.learned) > len(work.learned),
-            level=self.options.level,
-        )
-
-    def _train_batches(self, spending: Spending) -> int | None:
-        """Of the training that will be; None where nobody said."""
-        if self.options.train_seconds is None:
-            return self.options.train_batches
-        alone = replace(self.template, steps=1, seed=self.options.seed)
-        return max(round(self.options.train_seconds / spending.seconds_of_batch(alone)), 1)
-
-    def _race_on(self, work: Work, advice: Advice, *, last: bool = False) -> bool:
-        """Gives ways that may be the best another seed, the likeliest first.
-
-        False where none is open or two cannot be paid for. Before the `last` rounds the price of longer
-        runs is left.
-        """
-        race = advice.race
-        # Comparisons are paired by seed: a way that failed with one has no use for another.
+    def _one_more_seed(self, race: Race) -> bool:
+        """Gives those that may be the best another seed, the likeliest first; False at the end."""
+        runs = self._runs
+        # Comparisons are paired by seed: a candidate that failed with one has no use for another.
         waiting = [
             each
             for each in race.standings
-            if each.is_open and each.seeds < MOST_SEEDS and each.name not in work.runs.failed
+            if each.is_open and each.seeds < MOST_SEEDS and each.name not in runs.failed
         ]
-        if len(race.open) < 2 or not waiting:
+        if race.is_settled or len(race.open) < 2 or not waiting:
             return False
         seeds = min(each.seeds for each in waiting)
         waiting = sorted(
             (each for each in waiting if each.seeds == seeds), key=lambda each: -each.chance
         )
-        contenders = [each.name for each in waiting[: CLIMBERS if work.below else None]]
-        candidates = [work.way(name) for name in contenders]
+        if self._below is not None:
+            waiting = waiting[:CLIMBERS]
+        plans = [runs.entries[each.name][0].candidate for each in waiting]
         seed = self.options.seed + seeds
-        costs = work.runs.costs_of([(candidate, seed) for candidate in candidates])
-        # Ways that were out may be back, so there may be several rounds of one seed.
-        stage = f"seed {seeds + 1} of {', '.join(contenders)}"
-        if last:
-            stage += " after longer runs"
-        kept = [] if last else kept_for_long(work, advice)
-        count = work.runs.spending.affordable(stage, [*kept, *costs], least=0) - len(kept)
-        if count < min(len(candidates), 2):
+        count = runs.affordable([(plan, seed) for plan in plans], keep=self._reserve)
+        if count < min(len(plans), 2):
             return False
         words = (
             f"{len(race.open)} of {len(race.standings)} may be the best: one more seed of {count}."
         )
-        self._tell_stage("race", words)
-        before = len(work.runs.failed)
-        trained = work.runs.train_one_more_seed(stage, candidates[:count], seed)
-        return trained or len(work.runs.failed) > before
+        self._tell("race", words)
+        before = len(runs.failed)
+        trained = runs.train_one_more_seed(plans[:count], seed)
+        return trained or len(runs.failed) > before
+
+    def _judge(self, runs: CandidateRuns) -> Race:
+        """Where every candidate stands with this model, on tasks of which something was learned."""
+        tasks, targets = self._tasks, self._targets
+        fair = self._fair(runs)
+        scores = {member.name: member.scores(tasks, "dev") for member in self._peers}
+        self._learned = judge_learned(fair, tasks, targets, self.study, peers=scores)
+        entries = fair_entries(runs.entries, tasks, self._judged)
+        if not entries:
+            raise RunError(
+                "At least one candidate should have a score. Found none. "
+                + " ".join(runs.notes[:2])
+            )
+        return judge(
+            {
+                way: [mean_comparable(tasks, entry.dev, self._judged) for entry in some]
+                for way, some in entries.items()
+            },
+            rows=row_noise(entries, tasks, self._judged, self.study),
+            level=self.options.level,
+        )
+
+    def _fair(self, runs: CandidateRuns) -> Mapping[str, Sequence[Entry]]:
+        return fair_entries(runs.entries, self._tasks, self._targets)
+
+    @property
+    def _judged(self) -> tuple[str, ...]:
+        return judged_targets(self._targets, unlearned(self._learned))
+
+    def _deliver(self, race: Race | None) -> Delivered | None:
+        """The blend; None where there is nothing to blend, as for text that is written."""
+        if any(task.kind in WRITTEN for task in self._tasks):
+            return None
+        runs = self._runs
+        if race is None:
+            self._learn_of_peers()
+        entries = fair_entries(runs.entries, self._tasks, self._judged)
+        members, batches, plan = list(self._peers), 0, None
+        if race is not None:
+            left_out = bool(unlearned(self._learned) or spoiled(self._findings))
+            plan = choose(race, entries, left_out=left_out)
+            self._tell("deliver", f"The network of {plan.name} with a fresh seed, to be blended.")
+            trained = train_network(plan, entries[plan.name], runs, self._judged)
+            if trained is not None:
+                members.insert(0, trained[0])
+                batches = trained[1]
+            else:
+                runs.notes.append(
+                    "There was no time to train the network once more: it is no part of the blend."
+                )
+        if not members:
+            return None
+        again = "trained again on train and dev rows" if self.options.refit else "as it is"
+        self._tell("deliver", f"Choosing and weighing members of the blend, {again}.")
+        return deliver(
+            members,
+            batches,
+            runs,
+            plan,
+            self._targets,
+            self._judged,
+            refit=self.options.refit,
+            level=self.options.level,
+            entries={name: some for name, some in entries.items() if name in PLAIN},
+        )
+
+    def _learn_of_peers(self) -> None:
+        scores = {member.name: member.scores(self._tasks, "dev") for member in self._peers}
+        self._learned = judge_learned({}, self._tasks, self._targets, peers=scores)
+
+    def _advice(self, race: Race | None) -> Advice:
+        """What is known now; it is kept, in case this is the last."""
+        runs, spending = self._runs, self._spending
+        if race is None:
+            self._learn_of_peers()
+        entries = fair_entries(runs.entries, self._tasks, self._judged)
+        ways: dict[str, list[Mapping[str, float]]] = {
+            name: [entry.dev for entry in some] for name, some in entries.items()
+        }
+        ways |= {member.name: [member.scores(self._tasks, "dev")] for member in self._peers}
+        advice = Advice(
+            options=self.options,
+            tasks=self._tasks,
+            targets=self._targets,
+            findings=self._findings,
+            batches=runs.length.batches,
+            batch_size=self.template.batch_size,
+            spent=spending.batches,
+            share_spent=spending.share,
+            entries=entries,
+            race=race,
+            lessons=self._lessons,
+            peers=self._peers,
+            delivered=self._delivered,
+            learned=self._learned,
+            learned_together=learned_together(self._tasks, self._targets, ways),
+            rung="" if self._below is None else self._below.name,
+            notes=tuple(dict.fromkeys(runs.notes)),
+            architecture=self.template.architecture,
+        )
+        self.keep(advice)
+        return advice
+
+    def _tell(self, stage: str, words: str) -> None:
+        left = None if self.timer.seconds is None else max(self.timer.left(), 0.0)
+        share = self._spending.share if hasattr(self, "_spending") else 0.0
+        self.tell(News(stage=stage, words=words, spent=share, left=left))
+
+
+SIMPLEST = ("uniform", "size", "equal", "single")  # what one would do without advice
+SIMPLEST_WITHOUT = ("without", "equal without", "single")  # the same for tasks that can be learned
+AS_GOOD = 0.3  # half-widths of its interval, by which a simple candidate may trail the leader
+
+
+def choose(race: Race, entries: Mapping[str, Sequence[Entry]], *, left_out: bool) -> Plan:
+    """The leader, or the simplest of those that are as good for all one knows."""
+    # What nothing was learned from is no part of a plain way: it would take its share for nothing.
+    names = SIMPLEST_WITHOUT if left_out and "without" in entries else SIMPLEST
+    for each in sorted(
+        (each for each in race.standings if each.name in names and each.is_open),
+        key=lambda each: names.index(each.name),
+    ):
+        alike = each.name in race.alike and race.leader.name in race.alike
+        if alike or each.behind.mean <= AS_GOOD * each.behind.half_width:
+            return entries[each.name][0].candidate
+    return entries[race.leader.name][0].candidate
+
+
+def _words_of_end(race: Race) -> str:
+    if len(race.open) == 1:
+        return f"The race is settled: {race.leader.name} leads."
+    if race.is_settled:
+        return f"The {len(race.alike)} first candidates are within {100 * race.within:.1f} points."
+    return f"{len(race.open)} of {len(race.standings)} may be the best: the budget pays for no more seeds."
+
+
+def _too_small(options: AdviseOptions, batches: int) -> InputError:
+    from taskmix.errors import OptionError
+
+    found = (
+        f"{options.budget.seconds:g} s"
+        if options.budget.seconds
+        else f"{options.budget.batches} steps"
+    )
+    return OptionError(
+        f"The budget should pay for {FIRST_SEEDS} candidates of {batches:,} batches each. Found {found}. "
+        "Give a larger `budget`, or shorter runs with `steps`.",
+        arguments=("budget", "steps"),
+    )

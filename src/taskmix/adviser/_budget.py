@@ -1,26 +1,16 @@
-"""What may be spent, and what things cost.
-
-A budget of steps is worth the same on every machine, and nothing measured decides what is done with
-it. Of a budget of seconds, prices that are measured once say how long a run can be, and the clock
-says how many there are; whatever the clock decides is kept in the study (`_ledger.py`), so that
-an adviser that was stopped decides the same again.
-"""
+"""What may be spent: seconds of this device, or batches, which are worth the same on every machine."""
 
 from __future__ import annotations
 
-import heapq
 import math
 import re
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from taskmix.errors import OptionError
 
 _SECONDS_PER_UNIT = {"s": 1.0, "m": 60.0, "h": 3600.0}
-# Of a probe's batch, in batches of the model, where nothing is measured: it says how many probes a
-# budget of steps pays for, so a change makes other runs of the same budget.
-PROBE_PRICE = 0.1
 END_SHARE, END_SECONDS = 0.02, 4.0  # of the time, for what comes after the last run: model and page
 OVERRUN_SHARE = 0.03  # of the time, by which runs may be late before they are stopped
 
@@ -98,82 +88,6 @@ def typed_time(seconds: float) -> str:
     if seconds <= 180:
         return f"{math.ceil(seconds)}s"
     return f"{math.ceil(seconds / 60)}m" if seconds <= 3 * 3600 else f"{math.ceil(seconds / 3600)}h"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Prices:
-    """Seconds that things take one process while all `workers` of them are at work."""
-
-    batch: float
-    probe: float | None = None  # a batch of the probe, with all of its run, where it is known apart
-    start: float = 0.0  # a run, without steps and rows
-    row: float = 0.0  # one that is evaluated
-    once: float = 0.0  # in each process, before the first run: encoding the rows
-    members: int = 1  # models trained in one batch
-    workers: int = 1
-
-    def __post_init__(self) -> None:
-        fine = self.batch > 0 and min(self.start, self.row, self.once) >= 0
-        if not fine or not (self.probe is None or self.probe > 0) or self.workers < 1:
-            raise OptionError(f"Prices should be positive, and workers at least 1. Found {self}.")
-
-
-@dataclass(frozen=True, kw_only=True)
-class PricedBudget:
-    """The budget in batches of the model, and what they cost where it was a time."""
-
-    batches: int
-    probe_price: float  # of a probe's batch, in batches
-    prices: Prices | None = None  # None: batches are all that is counted
-
-    @classmethod
-    def of(
-        cls, budget: Budget, prices: Prices | None, seconds: float | None = None
-    ) -> PricedBudget:
-        """Seconds (those that are left of the budget) need prices; steps do without."""
-        if budget.batches is not None:
-            return cls(batches=budget.batches, probe_price=PROBE_PRICE)
-        if prices is None or budget.seconds is None:
-            raise OptionError("A budget of seconds should come with prices. Found none.")
-        left = budget.seconds if seconds is None else seconds
-        return cls(
-            batches=max(int(left * prices.workers / prices.batch), 0),
-            probe_price=PROBE_PRICE if prices.probe is None else prices.probe / prices.batch,
-            prices=prices,
-        )
-
-    @property
-    def workers(self) -> int:
-        return 1 if self.prices is None else self.prices.workers
-
-    def share(self, count: int) -> float:
-        """What a run may cost where the budget should pay for so many."""
-        if self.prices is None:
-            return self.batches / count
-        return self.batches * self.prices.batch / count
-
-    def cost(self, batches: float, rows: float) -> float:
-        """Of a run and of the rows that it is evaluated on: in seconds, or in batches alone."""
-        if self.prices is None:
-            return batches
-        prices = self.prices
-        return prices.start + rows * prices.row + batches * prices.batch
-
-    def affordable(self, cost: float, rows: float) -> int:
-        """Batches of a run that costs so much."""
-        return max(int((cost - self.cost(0, rows)) / self.cost_of_batch), 0)
-
-    @property
-    def cost_of_batch(self) -> float:
-        return 1.0 if self.prices is None else self.prices.batch
-
-
-def makespan(costs: Iterable[float], workers: int) -> float:
-    """When the last is done if each of `workers` takes the longest that is left (Graham, 1969)."""
-    ends = [0.0] * workers
-    for cost in sorted(costs, reverse=True):
-        heapq.heapreplace(ends, ends[0] + cost)
-    return max(ends)
 
 
 @dataclass(kw_only=True)

@@ -13,13 +13,6 @@ from taskmix.policies import SizeProportional
 from taskmix.tasks import TaskSet
 from taskmix.weighting import Equal
 
-EVALUATIONS_PER_RUN = range(8, 1, -1)  # as many as are cheap; with one, the best cannot be chosen
-# Of a run's time, at most, where that leaves two evaluations: what they take is missing for training.
-EVALUATION_SHARE = 0.25
-# Evaluated rows that cost as much as one trained on, as they need no way back. Too many here, and
-# evaluations take more than their share.
-EVALUATED_PER_TRAINED = 3
-
 
 def evaluated_rows(tasks: TaskSet, evaluations: int) -> int:
     """Rows that a run of these tasks is evaluated on, dev and test at its end included."""
@@ -30,18 +23,6 @@ def evaluated_rows(tasks: TaskSet, evaluations: int) -> int:
         return sum({id(table): table.num_rows for table in found}.values())
 
     return max((evaluations + 1) * rows("dev") + rows("test"), 1)
-
-
-def cheap_evaluations(tasks: TaskSet, batches: int, batch_size: int) -> int:
-    """How often a run can be evaluated for a part of what its training costs; twice in any case.
-
-    >>> from taskmix.tasks import digits_tasks
-    >>> cheap_evaluations(digits_tasks(), batches=1, batch_size=8)
-    2
-    """
-    rows = evaluated_rows(tasks, 1) - evaluated_rows(tasks, 0)
-    affordable = EVALUATION_SHARE * EVALUATED_PER_TRAINED * batches * batch_size / max(rows, 1)
-    return int(min(max(affordable, EVALUATIONS_PER_RUN[-1]), EVALUATIONS_PER_RUN[0]))
 
 
 def alone(targets: Sequence[str]) -> Plan:

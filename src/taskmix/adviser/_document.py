@@ -12,18 +12,18 @@ from typing import Any
 import numpy as np
 
 from taskmix.adviser._advice import Advice
-from taskmix.adviser._answer import Answer, plan_of
-from taskmix.adviser._history import History
-from taskmix.adviser._race import Standing
+from taskmix.adviser._answer import Answer, is_settled, plan_of
+from taskmix.adviser._judge import Standing
 from taskmix.adviser._scores import mean_comparable
 from taskmix.numerics import Interval, mean_interval
 from taskmix.plans import (
     AdviceDocument,
+    BlendRow,
     CandidateRow,
+    DeliveredRow,
     ExpectedRow,
     FindingRow,
     LearnedRow,
-    Outlook,
     Plan,
     PlanSummary,
     Weighted,
@@ -37,11 +37,10 @@ def advice_document(
     *,
     title: str,
     seconds: float,
-    history: History,
-    outlook: Outlook | None = None,  # None before the end
     commands: Mapping[str, str],  # what each is for, and the line to type
 ) -> AdviceDocument:
     """Everything in plain words and numbers, for `--json`, for the page and for programs."""
+    race, budget = advice.race, advice.options.budget
     return AdviceDocument(
         title=title,
         seconds=seconds,
@@ -53,8 +52,6 @@ def advice_document(
         judged=advice.judged,
         unlearned=advice.unlearned,
         batches_of_a_run=advice.batches,
-        length=advice.promised,
-        batches_of_a_longer_run=advice.long_batches or None,
         learned=tuple(
             LearnedRow(
                 task=each.task,
@@ -66,27 +63,59 @@ def advice_document(
             )
             for each in advice.learned
         ),
-        agreement=dict(advice.race.agreement),
-        row_error=advice.row_error,
-        settled=advice.race.is_settled and not advice.nothing_learned,
-        batches=advice.budget.batches,
+        alike=() if race is None else race.alike,
+        within=float("nan") if race is None else race.within,
+        rung=advice.rung,
+        row_error=float("nan") if race is None else race.row_error,
+        settled=is_settled(advice),
+        batches=budget.batches,
         batches_spent=round(advice.spent),
-        budget_seconds=advice.options.budget.seconds,
-        candidates=tuple(_candidate(advice, history, each) for each in advice.race.standings),
-        milestones=tuple(history.milestones),
+        budget_seconds=budget.seconds,
+        candidates=() if race is None else tuple(_candidate(advice, s) for s in race.standings),
+        delivered=_delivered(advice),
         dev_gain=found.gains,
         test_gain=found.confirmed,
         expected=tuple(
             ExpectedRow(**asdict(each), test=_observed(advice, found.chosen.name, each.task))
             for each in found.expected
         ),
-        outlook=outlook,
         findings=tuple(
             FindingRow(kind=each.kind, tasks=each.tasks, words=each.words, warning=each.is_warning)
             for each in advice.findings
         ),
         notes=tuple(advice.notes),
         commands=dict(commands),
+    )
+
+
+def _delivered(advice: Advice) -> DeliveredRow | None:
+    found = advice.delivered
+    if found is None:
+        return None
+    names = found.names
+    dev = {member.name: member.scores(advice.tasks, "dev") for member in advice.peers}
+    return DeliveredRow(
+        members=names,
+        refitted=found.is_refitted,
+        batches=found.batches,
+        split=found.split,
+        tasks=tuple(
+            BlendRow(
+                task=name,
+                weights={
+                    names[place]: weight
+                    for place, weight in zip(blend.members, blend.weights, strict=True)
+                },
+                metric=advice.tasks[name].metric,
+                delivered=found.scores.get(name, float("nan")),
+                checked=found.checked.get(name, float("nan")),
+            )
+            for name, blend in found.blends.of_task.items()
+        ),
+        gains=dict(found.gains),
+        plain=found.plain,
+        peer=found.peer,
+        peers={name: mean_comparable(advice.tasks, dev[name], advice.judged) for name in dev},
     )
 
 
@@ -102,29 +131,21 @@ def _summary(plan: Plan) -> PlanSummary:
     )
 
 
-def _candidate(advice: Advice, history: History, standing: Standing) -> CandidateRow:
+def _candidate(advice: Advice, standing: Standing) -> CandidateRow:
     name = standing.name
-    entries = advice.entries.get(name, [])
-    # A way that only a cheaper model has run is told by that one's runs.
-    shown = entries or next(some[name] for some in advice.rungs.values() if name in some)
-    longer = [
-        mean_comparable(advice.tasks, entry.dev, advice.judged)
-        for entry in advice.long.get(name, ())
-    ]
+    entries = advice.entries[name]
     return CandidateRow(
         name=name,
-        words=shown[0].candidate.words,
+        words=entries[0].candidate.words,
         seeds=standing.seeds,
         dev=standing.mean,
         behind=standing.behind,
         open=standing.is_open,
-        out_after=history.out_after(name),
         batches=_mean([entry.batches for entry in entries]),
         cost=_mean([sum(run.cost for run in entry.runs) for entry in entries]),
         seconds=_mean([entry.seconds for entry in entries]),
         runs=tuple(folder for entry in entries for folder in entry.folders),
         chance=standing.chance,
-        longer=_mean(longer),
     )
 
 
@@ -133,6 +154,12 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def _observed(advice: Advice, name: str, task: str) -> Interval | None:
-    """The chosen candidate's test scores of a task, which nothing was chosen by."""
+    """The test score that came: of the delivered model, or the mean over seeds of the network."""
+    found = advice.delivered
+    if found is not None:
+        # Of the model that was checked: for that one the dev rows were new.
+        if found.split != "test" or task not in found.checked:
+            return None
+        return mean_interval([found.checked[task]], advice.options.level)
     scores = [entry.test[task] for entry in advice.entries[name] if task in entry.test]
     return mean_interval(scores, advice.options.level) if scores else None

@@ -1,15 +1,15 @@
-r"""What score to expect of a plan that is trained once more and measured on rows nobody has seen.
+r"""What score to expect of a model on rows that nobody has seen.
 
-The mean of the dev scores, moved to the length of the training that will be, says where it lies. How far
-off a new score may be has four causes: the new run has another seed, the dev rows were a sample, so will
-be the test rows, and the curve may go on otherwise:
+The dev score says where it lies. How far off a new score may be has three causes: another seed, the dev
+rows were a sample, and so will be the test rows:
 
-    variance = s² (1 + 1/n) + e(dev)² + e(test)² + g²
+    variance = s² (1 + 1/n) + e(dev)² + e(test)²
 
-with s the deviation over n seeds, e the sampling error of the metric on so many rows and g the error of
-the growth. The interval is a prediction interval for one score, with Student's quantile at the degrees
-of freedom that the sum has (Welch and Satterthwaite): the errors of rows are known, that of few seeds
-is not, and where rows are most of it the interval is no wider for the seeds' sake.
+with s the deviation over n seeds and e the sampling error of the metric on so many rows. The interval is
+a prediction interval for one score, with Student's quantile at the degrees of freedom that the sum has
+(Welch and Satterthwaite): the errors of rows are known, that of few seeds is not, and where rows are most
+of it the interval is no wider for the seeds' sake. A score at its bound is no proof: half a row more on
+either side is counted (Agresti and Coull, 1998).
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ from taskmix.errors import InputError
 from taskmix.numerics import Interval, student_quantile
 
 FEWEST_DEGREES = 3.0  # of the seeds' spread: two seeds would say "anything", other causes are known
-GROWTH_DEGREES = 4.0  # of the error of growth: it was tried on one doubling of a few ways
+FEW_POSITIVES = (
+    20  # below which credits of rows say too little of how far a ranking's score may be off
+)
 
 
 def expect_score(
@@ -37,8 +39,6 @@ def expect_score(
     spread: float | None = None,  # over seeds, where it is known from more than these runs
     degrees: float | None = None,  # of freedom of that spread
     row_deviation: float | None = None,  # of the metric's credits, where rows have them
-    gain: float = 0.0,  # from the length of these runs to that of the training that will be
-    gain_error: float = 0.0,
     level: float = 0.9,
 ) -> Interval:
     """The score of a new run on new rows."""
@@ -46,20 +46,22 @@ def expect_score(
     if not len(sample) or not np.isfinite(sample).all():
         raise InputError(f"A score to expect should rest on finite dev scores. Found {sample}.")
     least, most = _range(metric)
-    mean, count = min(max(float(sample.mean()) + gain, least), most), len(sample)
+    mean, count = min(max(float(sample.mean()), least), most), len(sample)
     if spread is None:
         spread = float(sample.std(ddof=1)) if count > 1 else 0.0
     seeds = spread**2 * (1 + 1 / count)
     freedom = max(degrees if degrees is not None else count - 1, FEWEST_DEGREES)
     rows = 0.0
     for number, positives in ((dev_rows, dev_positives), (test_rows, test_positives)):
+        textbook = sampling_error(metric, mean, number, positives=positives) ** 2
         if row_deviation is None:
-            rows += sampling_error(metric, mean, number, positives=positives) ** 2
+            rows += textbook
+        elif positives is not None and positives < FEW_POSITIVES:
+            rows += max(row_deviation**2 / max(number, 1), textbook)
         else:  # where all rows are alike, the next may still be another
             rows += max(row_deviation**2 / max(number, 1), (0.5 / max(number, 1)) ** 2)
-    variance = seeds + rows + gain_error**2
-    uncertain = seeds**2 / freedom + gain_error**4 / GROWTH_DEGREES
-    total = variance**2 / uncertain if uncertain > 0 else math.inf
+    variance = seeds + rows
+    total = variance**2 * freedom / seeds**2 if seeds > 0 else math.inf
     reach = student_quantile(level, min(total, 1e6)) * math.sqrt(variance)
     return Interval(mean, max(mean - reach, least), min(mean + reach, most), count, level)
 
@@ -97,17 +99,18 @@ def sampling_error(metric: str, value: float, rows: int, *, positives: int | Non
         case "auc":
             return _error_of_area(value, rows, positives)
         case "average_precision":
-            share = min(max(value, 0.0), 1.0)
-            return math.sqrt(share * (1 - share) / _positives(rows, positives))
+            count = _positives(rows, positives)
+            share = (count * min(max(value, 0.0), 1.0) + 0.5) / (count + 1)
+            return math.sqrt(share * (1 - share) / count)
         case _:
-            share = min(max(value, 0.0), 1.0)
+            share = (rows * min(max(value, 0.0), 1.0) + 0.5) / (rows + 1)
             return math.sqrt(share * (1 - share) / rows)
 
 
 def _error_of_area(area: float, rows: int, positives: int | None) -> float:
     """Hanley and McNeil's Q1 and Q2, of which the exponential model gives the areas' pairs."""
-    area = min(max(area, 0.0), 1.0)
     count = _positives(rows, positives)
+    area = (count * min(max(area, 0.0), 1.0) + 0.5) / (count + 1)
     others = max(rows - count, 1.0)
     first, second = area / (2 - area), 2 * area**2 / (1 + area)
     variance = area * (1 - area)

@@ -25,8 +25,7 @@ import numpy as np
 from taskmix.adviser._expect import sampling_error
 from taskmix.adviser._guess import guessed_score, positives_of, rows_of_metric
 from taskmix.adviser._rows import row_deviation
-from taskmix.adviser._scores import Entry
-from taskmix.adviser._still_rising import still_rising
+from taskmix.adviser._scores import Entry, comparable, unit_of
 from taskmix.records import Study
 from taskmix.tasks import Task, TaskSet, find_metric
 
@@ -41,6 +40,8 @@ DRAWS = 4000  # of guesses; the quantile is known to about 0.03 standard errors
 # the bar is the highest of these.
 CORRELATIONS = (0.0, 0.25, 0.5, 0.75, 1.0)
 
+LEAST_FALL = 0.01  # of a loss, from one quarter of a run to the next: less is noise
+SURE_AT = 2.0  # standard errors over runs
 MEANS_OF_LOSSES = ("bits_per_byte", "log_loss")
 
 Answer = Literal["yes", "no", "cannot tell"]
@@ -65,14 +66,42 @@ def judge_learned(
     entries: Mapping[str, Sequence[Entry]],
     tasks: TaskSet,
     targets: Sequence[str],
-    study: Study | None = None,  # with the runs' curves; without it nothing counts as still rising
+    study: Study | None = None,  # with what rows add to losses
+    *,
+    peers: Mapping[str, Mapping[str, float]] | None = None,  # dev scores of each
 ) -> tuple[Learned, ...]:
     """Every target that was scored, in their order."""
+    ways = {name: [entry.dev for entry in some] for name, some in entries.items()}
+    ways |= {name: [scores] for name, scores in (peers or {}).items()}
     return tuple(
-        _judge(tasks[name], entries, study)
+        _judge(tasks[name], ways, entries, study)
         for name in targets
-        if any(name in entry.dev for some in entries.values() for entry in some)
+        if any(name in scores for some in ways.values() for scores in some)
     )
+
+
+def learned_together(
+    tasks: TaskSet, targets: Sequence[str], ways: Mapping[str, Sequence[Mapping[str, float]]]
+) -> bool:
+    """Whether the mean over the targets lies above that of guesses: few rows of each may tell together."""
+    errors, guesses = dict[str, float](), dict[str, float]()
+    for name in targets:
+        task = tasks[name]
+        guess, rows = guessed_score(task), rows_of_metric(task)
+        if not math.isfinite(guess) or not rows:
+            return False
+        guesses[name] = comparable(task, guess)
+        value = max(guess, 1 / (rows + 2)) if find_metric(task.metric).higher_is_better else guess
+        error = sampling_error(task.metric, value, rows, positives=positives_of(task))
+        errors[name] = abs(unit_of(task)) * error
+    bar = bar_of_guesses(tuple((len(some), 1) for some in ways.values()))
+    whole = math.sqrt(sum(error**2 for error in errors.values()))
+    for some in ways.values():
+        if all(name in scores for scores in some for name in targets):
+            means = [sum(comparable(tasks[n], s[n]) for n in targets) for s in some]
+            if float(np.mean(means)) - sum(guesses.values()) > bar * whole:
+                return True
+    return False
 
 
 def unlearned(learned: Sequence[Learned]) -> tuple[str, ...]:
@@ -80,15 +109,20 @@ def unlearned(learned: Sequence[Learned]) -> tuple[str, ...]:
     return tuple(each.task for each in learned if each.answer == "no")
 
 
-def _judge(task: Task, entries: Mapping[str, Sequence[Entry]], study: Study | None) -> Learned:
+def _judge(
+    task: Task,
+    ways: Mapping[str, Sequence[Mapping[str, float]]],
+    entries: Mapping[str, Sequence[Entry]],
+    study: Study | None,
+) -> Learned:
     better = 1.0 if find_metric(task.metric).higher_is_better else -1.0
     means, looks = [], []
-    for some in entries.values():
-        scores = [entry.dev[task.name] for entry in some if task.name in entry.dev]
+    for some in ways.values():
+        scores = [each[task.name] for each in some if task.name in each]
         scores = [score for score in scores if math.isfinite(score)]
         if scores:
             means.append(better * float(np.mean(scores)))
-            looks.append((len(scores), _evaluations(some[0], task.name)))
+            looks.append((len(scores), 1))
     guess, rows = guessed_score(task), rows_of_metric(task)
     best = better * max(means) if means else math.nan
     if not math.isfinite(guess) or not means or not rows:
@@ -115,7 +149,7 @@ def _judge(task: Task, entries: Mapping[str, Sequence[Entry]], study: Study | No
     perfect = 1.0 if better > 0 else 0.0
     wanted = max(SHARE_SEEN * abs(perfect - guess), 1e-12)
     needed = math.ceil(rows * ((height + POWER_ERRORS) * error / wanted) ** 2)
-    rises = study is not None and still_rising(task.name, entries, study)
+    rises = still_rising(task.name, entries)
     # Few rows say no as well where even the upper end of the best way's score lies below.
     is_below = better * (best - guess) + UPPER_END * error < wanted
     answer: Answer = "no" if needed <= rows or is_below else "cannot tell"
@@ -149,12 +183,18 @@ def _judge(task: Task, entries: Mapping[str, Sequence[Entry]], study: Study | No
     )
 
 
-def _evaluations(entry: Entry, task: str) -> int:
-    """From how many evaluations the score was chosen: one where other tasks had a say in it."""
-    for part, run in zip(entry.candidate.models, entry.runs, strict=True):
-        if part.scored == (task,):
-            return max(run.steps // (run.evaluate_every or run.steps), 1)
-    return 1
+def still_rising(task: str, entries: Mapping[str, Sequence[Entry]]) -> bool:
+    """Whether the dev loss still fell at the ends of the runs that are for the task.
+
+    The loss is a better witness than the metric: entity F1 stays at 0 while the loss of the tags falls.
+    """
+    falls = [entry.loss_fell.get(task, math.nan) for some in entries.values() for entry in some]
+    falls = [fall for fall in falls if math.isfinite(fall)]
+    if not falls:
+        return False
+    mean = float(np.mean(falls))
+    error = float(np.std(falls, ddof=1)) / math.sqrt(len(falls)) if len(falls) > 1 else 0.0
+    return mean >= LEAST_FALL and mean >= SURE_AT * error
 
 
 @lru_cache(maxsize=256)

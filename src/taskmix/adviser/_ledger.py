@@ -18,7 +18,6 @@ from taskmix.files import make_folder, read_plain, write_bytes
 from taskmix.records import parse_whole_number
 
 NAME = "ledger.json"
-OLD_NAME = "advise.json"  # of earlier versions, read where there is no new one
 VERSION = 2
 
 
@@ -31,9 +30,7 @@ class Ledger:
         self.decisions: dict[str, Any] = {}
         self.seconds = 0.0  # used so far, over all sessions
         with contextlib.suppress(FileNotFoundError):
-            old = not self._path.exists() and (folder / OLD_NAME).exists()
-            path = folder / OLD_NAME if old else self._path
-            state = _read(read_plain(path), path.name)
+            state = _read(read_plain(self._path), NAME)
             if state["asked"] == json.loads(json.dumps(self._asked)):
                 self.decisions, self.seconds = state["decisions"], state["seconds"]
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from taskmix.adviser._spending import Spending
 from taskmix.engine import Run
 from taskmix.models import Architecture, Perceptron, TextConvolution, WindowBiLSTM
 from taskmix.tasks import TaskSet
@@ -20,7 +19,7 @@ BUDGET_SHARE = 0.12  # for the whole study: more leaves too few seeds for the ra
 RUNS_ALONE = 4  # of each task: fewer, and what a task gains by others drowns in the noise
 MOST_SUBSETS = 400  # of a task's sources: more tell nothing new of some dozens of tasks
 FEWEST_TASKS = 4  # a surrogate wants three sources
-LOWEST_PRICE = 0.02  # of a probe's batch, in batches of the model
+COUNTED = 0.02  # of a probe's batch in a budget of steps: hundreds of them train in one fleet
 PRICED_RUNS = 32  # of a study, by which one among many is priced
 
 
@@ -67,32 +66,27 @@ class Probes:
         """Subsets of each target's sources below which nothing can be told."""
         return 2 * self.tasks
 
-    @property
-    def lowest_price(self) -> float:
-        """Of a run, in batches of the model, below which none has been seen."""
-        return self.probe.steps * self.size * LOWEST_PRICE
-
-    def price(self, spending: Spending) -> float:
-        """Of a run among many, in batches of the model; nothing is measured for a budget of steps."""
-        budget = spending.budget
-        if spending.meter is None:
-            return self.probe.steps * self.size * budget.probe_price
-        some = [
-            replace(self.probe, tasks=names, weighting=Equal(), policy=None, reward=None, seed=seed)
-            for seed, names in enumerate(self._subsets())
-        ]
-        return spending.in_batches(sum(spending.costs(some)) / len(some))
-
-    def _subsets(self) -> list[tuple[str, ...]]:
-        """As many as fill the fleets of some processes."""
+    def some(self, steps: int) -> list[Run]:
+        """As many as fill the fleets of some processes, of so many steps."""
         names = self.probe.load().names
         generator = np.random.default_rng(0)
         drawn = (generator.choice(len(names), self.size, replace=False) for _ in range(PRICED_RUNS))
-        return [tuple(names[place] for place in sorted(each)) for each in drawn]
+        return [
+            replace(
+                self.probe,
+                tasks=tuple(names[place] for place in sorted(each)),
+                weighting=Equal(),
+                policy=None,
+                reward=None,
+                seed=seed,
+                steps=steps,
+                evaluate_every=max(steps // PROBE_EVALUATIONS, 1),
+            )
+            for seed, each in enumerate(drawn)
+        ]
 
-    def affordable(self, batches: int, price: float) -> tuple[int, int]:
-        """Subsets of each target's sources, and runs in all, for a budget and the price of a run."""
-        runs = BUDGET_SHARE * batches / price
+    def affordable(self, runs: float) -> tuple[int, int]:
+        """Subsets of each target's sources, and runs in all, where so many runs can be paid for."""
         # Each run on a subset is a row of every member where all tasks are targets.
         shared = len(self.targets) == self.tasks
         rows = runs * (self.size / self.tasks if shared else 1 / len(self.targets))

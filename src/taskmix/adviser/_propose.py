@@ -8,23 +8,18 @@ from dataclasses import replace
 import numpy as np
 
 from taskmix.adviser._candidates import in_groups, together, with_shares
-from taskmix.adviser._curves import from_curves
 from taskmix.adviser._scores import Entry, comparable
 from taskmix.counterfactual import improve_policy, log_of_runs
 from taskmix.errors import TaskmixError
 from taskmix.models import Merge, tuning_of
 from taskmix.plans import Plan, Shares, Weighted
-from taskmix.policies import Capped, SizeProportional, Tempered, Uniform
+from taskmix.policies import Tempered
 from taskmix.records import Study
-from taskmix.tasks import TaskSet
+from taskmix.tasks import Finding, TaskSet
 from taskmix.transfer import TransferLessons
 from taskmix.weighting import BanditMTL, Equal, FairGrad
 
 SAME_SHARES = 0.05  # of a mean share: by less two divisions cannot be told apart in a race
-# Of all batches, that shares should give to another task than known ones do: a run with nearly the same
-# shares costs as much as any, and tells nothing.
-OTHER_BATCHES = 0.05
-
 FEW_TASKS = 4  # of which each is left out in turn, where nothing else says which one hurts
 
 Entries = Mapping[str, Sequence[Entry]]  # of each candidate, by seed
@@ -36,12 +31,13 @@ def propose_candidates(
     tasks: TaskSet,
     usable: Sequence[str],  # the targets of which something was learned
     *,
-    batches: int,  # of a run
     lessons: TransferLessons | None,
+    findings: Sequence[Finding] = (),
     for_all: bool,  # whether all tasks are targets
     with_weightings: bool,  # whether equal weights may still be the best
 ) -> list[Plan]:
     """What the first runs suggest, without the tasks of which nothing was learned."""
+    usable = [name for name in usable if name not in spoiled(findings)]
     if len(tasks) < 2 or not usable:
         return []
     found: list[Plan | None] = []
@@ -51,8 +47,7 @@ def propose_candidates(
         if 1 < len(usable) < len(tasks):
             found.append(without(tasks.names, usable))
         if len(usable) > 1:
-            found += [tempered(tasks, usable), capped(tasks, usable)]
-            found.append(from_curves(entries, tasks, usable, batches, study))
+            found.append(tempered(tasks, usable))
         found.append(from_logs(entries, study, usable))
         found.append(apart(entries, tasks, usable))
         found.append(merged(entries))
@@ -63,6 +58,17 @@ def propose_candidates(
     if len(sources) > 1 and with_weightings:
         found += weightings(sources, usable)  # of all tasks every step, as `equal` is
     return [candidate for candidate in found if candidate is not None]
+
+
+def spoiled(findings: Sequence[Finding]) -> tuple[str, ...]:
+    """Tasks that no plan should train: all but the first of copies, and those that tell their labels."""
+    found: list[str] = []
+    for each in findings:
+        if each.kind == "same task twice":
+            found += each.tasks[1:]
+        elif each.kind == "leak":
+            found += each.tasks
+    return tuple(dict.fromkeys(found))
 
 
 def one_left_out(sources: Sequence[str], targets: Sequence[str], *, for_all: bool) -> list[Plan]:
@@ -117,19 +123,6 @@ def tempered(tasks: TaskSet, usable: Sequence[str]) -> Plan:
     words = "shares in proportion to the root of their rows"
     shares = Shares.of(Tempered(), tasks.select(usable).sizes)
     return together("tempered", words, usable, division=shares)
-
-
-def capped(tasks: TaskSet, usable: Sequence[str]) -> Plan | None:
-    """By rows, but none for more than the median; None where other shares are nearly the same."""
-    sizes = tasks.select(usable).sizes
-    shares = Shares.of(Capped(), sizes)
-    for policy in (Uniform(), SizeProportional(), Tempered()):
-        others = Shares.of(policy, sizes).probabilities
-        # Half of the sum is how many batches in all go to another task.
-        if np.abs(np.subtract(shares.probabilities, others)).sum() / 2 < OTHER_BATCHES:
-            return None
-    words = "shares in proportion to rows, none counted for more than the median"
-    return together("capped", words, usable, division=shares)
 
 
 def apart(entries: Entries, tasks: TaskSet, targets: Sequence[str]) -> Plan | None:

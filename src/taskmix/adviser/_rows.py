@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from taskmix.adviser._scores import Entry, comparable
+from taskmix.adviser._scores import Entry, unit_of
 from taskmix.records import Study
 from taskmix.tasks import TaskSet
 
@@ -69,7 +69,7 @@ def _credits(
             kept = study.run(run.specification()).credits()
             for name in part.scored:
                 if name in kept and name in judged:
-                    unit = comparable(tasks[name], 1.0) - comparable(tasks[name], 0.0)
+                    unit = unit_of(tasks[name])
                     found.setdefault(name, []).append(unit * kept[name].astype(np.float64))
     return {
         name: np.mean(some, axis=0)

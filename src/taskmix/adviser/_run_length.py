@@ -2,33 +2,25 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from taskmix.adviser._budget import (
-    END_SECONDS,
-    END_SHARE,
-    Budget,
-    PricedBudget,
-    Timer,
-    makespan,
-)
-from taskmix.adviser._candidates import EVALUATIONS_PER_RUN, cheap_evaluations, evaluated_rows
-from taskmix.adviser._race import Race
-from taskmix.adviser._spending import Spending
+from taskmix.adviser._candidates import evaluated_rows
 from taskmix.engine import Run
 from taskmix.models import Perceptron
 from taskmix.tasks import TaskSet
 
+EVALUATIONS_PER_RUN = range(8, 1, -1)  # as many as are cheap; with one, no curve is known
+# Of a run's time, at most, where that leaves two evaluations: what they take is missing for training.
+EVALUATION_SHARE = 0.25
+# Evaluated rows that cost as much as one trained on, as they need no way back. Too many here, and
+# evaluations take more than their share.
+EVALUATED_PER_TRAINED = 3
 # Runs that a budget should pay for, the most first: fewer would leave too few for a race, and more would
 # be shorter. Where runs of the wished length are too long for that, fewer are planned, step by step.
-RUNS_PER_BUDGET = range(36, 23, -2)
-WISHED_PASSES = 3  # over all rows: in shorter runs, ways of training have not parted yet
+RUNS_PER_BUDGET = range(32, 13, -3)
+WISHED_PASSES = 3  # over all rows: in shorter runs, candidates have not parted yet
 MOST_PASSES = 20  # over all rows: longer runs only memorise them, at the price of seeds
 FEWEST_BATCHES_OF_A_TASK = 24  # in a run: with fewer, what is compared is where training began
-
-
 FEW_ROWS = 4_000  # of all tasks, on which a small model trains faster than a process starts
 
 
@@ -48,6 +40,18 @@ def useful_workers(template: Run, workers: int | None) -> int | None:
     return workers
 
 
+def cheap_evaluations(tasks: TaskSet, batches: int, batch_size: int) -> int:
+    """How often a run can be evaluated for a part of what its training costs; twice in any case.
+
+    >>> from taskmix.tasks import digits_tasks
+    >>> cheap_evaluations(digits_tasks(), batches=1, batch_size=8)
+    2
+    """
+    rows = evaluated_rows(tasks, 1) - evaluated_rows(tasks, 0)
+    affordable = EVALUATION_SHARE * EVALUATED_PER_TRAINED * batches * batch_size / max(rows, 1)
+    return int(min(max(affordable, EVALUATIONS_PER_RUN[-1]), EVALUATIONS_PER_RUN[0]))
+
+
 @dataclass(frozen=True)
 class RunLength:
     """Of every candidate, over all its models."""
@@ -56,60 +60,27 @@ class RunLength:
     evaluations: int
 
 
+def wished_batches(tasks: TaskSet, batch_size: int) -> tuple[int, int, int]:
+    """The fewest that tell anything, those wished for, and the most that are good for anything."""
+    fewest = FEWEST_BATCHES_OF_A_TASK * len(tasks)
+    wished, most = (
+        max(passes * int(tasks.sizes.sum()) // batch_size, fewest)
+        for passes in (WISHED_PASSES, MOST_PASSES)
+    )
+    return fewest, wished, most
+
+
 def choose_length(
     tasks: TaskSet,
-    budget: PricedBudget,
+    longest: list[
+        int
+    ],  # batches of a run of which the budget pays for as many as `RUNS_PER_BUDGET`
     *,
     batch_size: int,
     batches: int | None,  # where they were asked for
 ) -> RunLength:
     """What the budget allows, and no more than some passes over all rows."""
-    wished, most = (
-        passes * int(tasks.sizes.sum()) // batch_size for passes in (WISHED_PASSES, MOST_PASSES)
-    )
-    fewest = FEWEST_BATCHES_OF_A_TASK * len(tasks)
-    for number in EVALUATIONS_PER_RUN:  # the longer a run, the more evaluations it affords
-        rows = evaluated_rows(tasks, number)
-        lengths = [budget.affordable(budget.share(runs), rows) for runs in RUNS_PER_BUDGET]
-        longest = next((length for length in lengths if length >= wished), lengths[-1])
-        found = RunLength(batches or max(min(longest, most), fewest), number)
-        if cheap_evaluations(tasks, found.batches, batch_size) >= number:
-            break
-    return found
-
-
-def words_of_too_small_budget(
-    asked: Budget,
-    budget: PricedBudget,
-    timer: Timer,
-    batches: int,
-    costs: Sequence[Sequence[float]],  # of the runs of each way of training
-) -> str:
-    """The sentence for a budget that does not pay for the first ways of training."""
-    should = f"The budget should pay for {len(costs)} ways of training of {batches:,} batches each"
-    if asked.seconds is None:
-        total = round(sum(map(sum, costs)))
-        return (
-            f"{should}. Found {budget.batches:,} steps. Give at least {total:,}-steps, or shorter runs "
-            "with `steps`."
-        )
-    work = makespan([cost for group in costs for cost in group], budget.workers)
-    needed = (timer.used() + work + END_SECONDS) / (1 - END_SHARE)
-    return (
-        f"{should}, which takes about {math.ceil(needed)} s here. Found {asked.seconds:g} s. Give a "
-        "larger `budget`, or shorter runs with `steps`."
-    )
-
-
-def words_of_end(race: Race, spending: Spending, *, most_seeds: int) -> str:
-    """Why no more is trained, and what of the budget is left."""
-    open_ways, seeds = len(race.open), race.leader.seeds
-    unspent = f" {1 - spending.share:.0%} of the budget is left." if spending.share < 0.9 else ""
-    if open_ways == 1:
-        return f"The race is settled: {race.leader.name} leads.{unspent}"
-    if seeds >= most_seeds:
-        return (
-            f"{open_ways} ways may be the best after {seeds} seeds: whatever the difference is, it is "
-            f"small, and more seeds would hardly tell.{unspent}"
-        )
-    return f"What is left does not pay for one more seed of {open_ways} ways that may be the best."
+    fewest, wished, most = wished_batches(tasks, batch_size)
+    found = next((length for length in longest if length >= wished), longest[-1])
+    chosen = batches or max(min(found, most), fewest)
+    return RunLength(chosen, cheap_evaluations(tasks, chosen, batch_size))

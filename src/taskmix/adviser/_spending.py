@@ -1,297 +1,194 @@
-"""What is spent and what can still be paid: batches of a budget of steps, the time of one of seconds.
+"""What runs cost on this machine, and what can still be paid.
 
-A run's price is that of its kind (`_prices.py`), measured when it is first asked for. Every stage that
-is done corrects the prices of its kinds: how many times as long as foreseen it took is their pace. A
-kind of which little has been done is taken to go at the pace of all.
+A budget of steps counts batches, and nothing measured decides what is done with it. Of a budget of
+seconds, a few short runs of what will be asked for, done together as it will be, say what a run takes:
+so much whatever its length, and so much for each batch. Every stage corrects that by how long it took. A
+run that the study already has costs nothing, so an adviser that was stopped goes on with the same runs;
+what was measured is kept (`_ledger.py`).
 """
 
 from __future__ import annotations
 
 import math
-from collections import Counter
+import tempfile
+import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
 
-from taskmix.adviser._budget import Budget, PricedBudget, Prices, Timer, makespan
-from taskmix.adviser._candidates import evaluated_rows
+from taskmix.adviser._budget import Budget, Timer
 from taskmix.adviser._ledger import Ledger
-from taskmix.adviser._prices import Kind, Meter, NoTimeError
-from taskmix.engine import Executor, Run, companions
-from taskmix.errors import RecordError
-from taskmix.policies import Uniform
+from taskmix.engine import Executor, Run, Until, is_stop_asked
+from taskmix.errors import RecordError, RunError
+from taskmix.records import Study
 
-Costs = Sequence[float]  # of the runs of one candidate
-_BUDGET_KEYS = ("budget", "purse")  # of the priced budget in a ledger; the second in old ones
-_PRICES_KEY = "prices of "  # and the key of a kind
-# Of runs, by their prices, that count as much as what was known before: a few short runs would have the
-# adviser give up seeds for one slow moment.
+WARMING_STEPS, FIRST_STEPS, MOST_STEPS = 2, 8, 400  # of the short runs
+MEASURED_SHARE, LEAST_SECONDS = 0.03, 0.3  # of the time, that measuring may take
+WARMING_SHARE, WARMING_SECONDS = 0.2, 5.0  # the first short runs start processes and load the model
+# Seconds by prices that count as much as what was known before: a few short runs would have the adviser
+# give up seeds for one slow moment.
 PRIOR_SECONDS = 2.0
-RUNS_OF_A_STAGE = 8  # about: by the company of so many the budget is priced
-MEASURES_LEFT = (
-    4  # times that a kind could be measured in the time left: with less, it is not any more
-)
-UNAFFORDABLE = Prices(batch=math.inf)  # of a kind for which there is no time, nor to measure it
 
 
-@dataclass
-class Paces:
-    """How many times as long as their prices runs of each kind take."""
+@dataclass(frozen=True, kw_only=True)
+class Price:
+    """Of a run among others of its stage: seconds of all processes together, or batches."""
 
-    _expected: dict[str, float] = field(default_factory=dict)  # seconds by their prices
-    _took: dict[str, float] = field(default_factory=dict)  # seconds that they took
+    start: float
+    batch: float
 
-    def learn(self, expected: dict[str, float], seconds: float) -> None:
-        """That a stage took so long, whose runs of each kind should have taken so much of it.
-
-        Nobody knows which kind was late, so all of them share it as they share the stage.
-        """
-        whole = sum(expected.values())
-        for key, part in expected.items():
-            self._expected[key] = self._expected.get(key, 0.0) + part
-            self._took[key] = self._took.get(key, 0.0) + seconds * part / max(whole, 1e-9)
-
-    def of(self, key: str) -> float:
-        """Of a kind, shrunk to that of all kinds, and that to 1."""
-        overall = _ratio(sum(self._took.values()), sum(self._expected.values()), 1.0)
-        return _ratio(self._took.get(key, 0.0), self._expected.get(key, 0.0), overall)
-
-
-def _ratio(took: float, expected: float, before: float) -> float:
-    return (took + PRIOR_SECONDS * before) / (expected + PRIOR_SECONDS)
+    def of(self, batches: float) -> float:
+        return self.start + self.batch * batches
 
 
 @dataclass
 class Spending:
-    """Keeps the budget. What the clock decides is kept in the ledger under the name given."""
+    """Keeps the budget; kinds of runs are the model itself, rungs below it and probes, by their names."""
 
-    budget: PricedBudget
+    budget: Budget
     timer: Timer
+    executor: Executor
     ledger: Ledger
-    meter: Meter | None = None  # None: all runs have the budget's own prices, as in old studies
-    executor: Executor | None = None  # that trains the runs: it says which of them together
-    batches: float = 0.0  # spent
-    paces: Paces = field(default_factory=Paces, repr=False)
-    _known: dict[str, Prices] = field(default_factory=dict, repr=False)  # by kinds
-    _begun: set[str] = field(default_factory=set, repr=False)  # kinds that processes have encoded
-
-    @classmethod
-    def of_ledger(
-        cls,
-        ledger: Ledger,
-        timer: Timer,
-        budget: Budget,
-        *,
-        template: Run,
-        executor: Executor,
-        meter: Meter,
-        measure: Callable[[], Prices] | None = None,  # of every kind; None: by the meter
-    ) -> Spending:
-        """With the prices of the ledger, or else measured now; the time before counts as used."""
-        timer.before = ledger.seconds
-        kept = next(
-            (ledger.decisions[key] for key in _BUDGET_KEYS if key in ledger.decisions), None
-        )
-        known = {
-            key.removeprefix(_PRICES_KEY): _prices(value)
-            for key, value in ledger.decisions.items()
-            if key.startswith(_PRICES_KEY)
-        }
-        if kept is not None:
-            has_kinds = bool(known) and measure is None
-            return cls(
-                _priced(kept),
-                timer,
-                ledger,
-                meter if has_kinds else None,
-                executor,
-                _known=known,
-            )
-        if budget.seconds is None:
-            return cls(PricedBudget.of(budget, None), timer, ledger, None, executor)
-        if measure is not None:
-            prices = measure()
-            return cls(PricedBudget.of(budget, prices, timer.left()), timer, ledger, None, executor)
-        if timer.left() < meter.seconds:
-            raise meter.no_time()
-        # Until the budget has a price of its own, which is that of a usual stage.
-        unpriced = PricedBudget(batches=0, probe_price=1.0, prices=Prices(batch=1.0))
-        found = cls(unpriced, timer, ledger, meter, executor)
-        prices = found.usual_prices(template)
-        found.budget = PricedBudget.of(budget, prices, timer.left())
-        return found
-
-    @property
-    def is_settled(self) -> bool:
-        """Whether the budget has been written down, now or by an adviser that was stopped."""
-        return any(key in self.ledger.decisions for key in _BUDGET_KEYS)
-
-    def begin(self) -> None:
-        """Writes the budget down: from here on it counts."""
-        seconds = self.timer.used()
-        for key, prices in self._known.items():
-            self.ledger.settle(_PRICES_KEY + key, asdict(prices), seconds=seconds)
-        self.ledger.settle(_BUDGET_KEYS[0], asdict(self.budget), seconds=seconds)
+    batches: float = 0.0  # spent, at their prices
+    clock: Callable[[], float] = time.monotonic
+    _prices: dict[str, Price] = field(default_factory=dict)
+    _expected: float = 0.0  # seconds that stages should have taken, and that they did
+    _took: float = 0.0
 
     @property
     def by_clock(self) -> bool:
-        return self.budget.prices is not None
+        return self.budget.seconds is not None
 
     @property
     def share(self) -> float:
         """Of the budget that is spent."""
-        if self.timer.seconds is not None:
-            return min(self.timer.used() / self.timer.seconds, 1.0)
-        return min(self.batches / self.budget.batches, 1.0)
+        whole = self.budget.seconds or self.budget.batches or 1
+        return min((self.timer.used() if self.by_clock else self.batches) / whole, 1.0)
 
-    def costs(self, runs: Sequence[Run]) -> list[float]:
-        """What each of these runs takes if all are asked for at once.
+    @property
+    def left(self) -> float:
+        """Seconds, or batches."""
+        return self.timer.left() if self.by_clock else (self.budget.batches or 0) - self.batches
 
-        In seconds of one process on this device, at the pace so far; or in batches, where the budget
-        is one of steps.
-        """
+    def price(
+        self,
+        kind: str,
+        runs_of: Callable[[int], Sequence[Run]],  # a stage of runs that are so many batches long
+        count: int,  # of candidates among them
+        *,
+        counted: float = 1.0,  # what a batch of it counts in a budget of steps
+    ) -> Price | None:
+        """Of one candidate of a kind; None where the time does not even pay for measuring it."""
         if not self.by_clock:
-            return [run.cost for run in runs]
-        priced = self._priced(runs)
-        return [cost * self.paces.of(key) for key, cost in priced]
+            return self._prices.setdefault(kind, Price(start=0.0, batch=counted))
+        if kind not in self._prices:
+            name = f"price of {kind}"
+            known = self.ledger.decisions.get(name)
+            found = _price(known) if known is not None else self._measure(runs_of, count)
+            if found is None:
+                return None
+            self._prices[kind] = found
+            self.ledger.settle(name, asdict(found), seconds=self.timer.used())
+        return self._prices[kind]
 
-    def in_batches(self, cost: float) -> float:
-        """A cost as batches of the model."""
-        prices = self.budget.prices
-        return cost if prices is None else cost / prices.batch
+    def pays(self, kind: str, batches: float, count: float, *, keep: float = 0.0) -> bool:
+        """Whether so many runs of a kind can be paid for while `keep` is left over."""
+        price = self._prices.get(kind)
+        if price is None:
+            return False
+        return count * price.of(batches) * self._pace + keep <= self.left
 
-    def usual_prices(self, template: Run) -> Prices:
-        """Of runs of a model in the company that a stage of candidates gives them."""
-        runs = [
-            replace(template, label="price", policy=Uniform(), weighting=None, seed=seed)
-            for seed in range(RUNS_OF_A_STAGE)
-        ]
-        members = 1 if self.executor is None else companions(self.executor, runs)[0]
-        return self._prices_of(runs[0], members)[1]
+    def affordable(self, kind: str, batches: float, *, keep: float = 0.0) -> int:
+        """How many runs of a kind can be paid for."""
+        price = self._prices.get(kind)
+        if price is None:
+            return 0
+        return max(int((self.left - keep) / max(price.of(batches) * self._pace, 1e-12)), 0)
 
-    def seconds_of_batch(self, run: Run) -> float:
-        """Of a run that is trained alone, as the final one will be."""
-        return self._prices_of(run, 1)[1].batch
+    def cost(self, kind: str, batches: float, count: float = 1.0) -> float:
+        """In the budget's own currency."""
+        return count * self._prices[kind].of(batches) * self._pace
 
-    def can_pay(self, groups: Sequence[Costs]) -> bool:
-        costs = [cost for group in groups for cost in group]
+    def longest(self, kind: str, cost: float) -> int:
+        """Batches of a run that costs so much."""
+        price = self._prices[kind]
+        return max(int((cost / self._pace - price.start) / price.batch), 0)
+
+    def spend(self, kind: str, batches: float, count: float, seconds: float) -> None:
+        """Takes notice of a stage of so many runs, and of how long it took."""
+        price = self._prices[kind]
+        self.batches += count * price.of(batches) if not self.by_clock else count * batches
+        if self.by_clock:
+            self._expected += count * price.of(batches)
+            self._took += seconds
+            self.ledger.take_time(self.timer.used())
+
+    @property
+    def _pace(self) -> float:
+        """How many times as long as their prices runs have taken."""
         if not self.by_clock:
-            return self.batches + sum(costs) <= self.budget.batches
-        return makespan(costs, self.budget.workers) <= self.timer.left()
+            return 1.0
+        return (self._took + PRIOR_SECONDS) / (self._expected + PRIOR_SECONDS)
 
-    def affords(self, name: str, groups: Sequence[Costs]) -> bool:
-        """Whether all of them can be paid for."""
-        return bool(self._decide(name, lambda: self.can_pay(groups)))
+    def _measure(self, runs_of: Callable[[int], Sequence[Run]], count: int) -> Price | None:
+        most = MEASURED_SHARE * (self.budget.seconds or 0.0) + LEAST_SECONDS
+        warming = WARMING_SHARE * max(self.timer.left(), 0.0) + WARMING_SECONDS
+        with tempfile.TemporaryDirectory(prefix="taskmix-price-") as folder:
+            first = self._time(runs_of(WARMING_STEPS), Study(Path(folder) / "0"), warming)
+            if first is None:
+                return None
+            if not first.is_whole:  # one step is as long as all measuring should be
+                return Price(start=0.0, batch=first.seconds / max(first.steps, 1) * 2)
+            short = self._time(runs_of(FIRST_STEPS), Study(Path(folder) / "1"), most)
+            if short is None:
+                return None
+            each = short.seconds / max(short.steps, 1)
+            steps = int(min(most / max(each * count, 1e-9), MOST_STEPS))
+            if not short.is_whole or steps < 2 * FIRST_STEPS:
+                return Price(start=0.0, batch=each)
+            longer = self._time(runs_of(steps), Study(Path(folder) / "2"), 3 * most)
+            if longer is None:
+                return None
+        batch = (longer.seconds - short.seconds) / max(longer.steps - short.steps, 1)
+        batch = min(max(batch, 0.05 * each), longer.seconds / max(longer.steps, 1))
+        start = max(short.seconds - batch * short.steps, 0.0) / count
+        return Price(start=start, batch=max(batch, 1e-7))
 
-    def affordable(self, name: str, groups: Sequence[Costs], *, least: int) -> int:
-        """How many of the first ones can be paid for; `least` are done whatever they cost."""
-
-        def count() -> int:
-            found = len(groups)
-            while found > least and not self.can_pay(groups[:found]):
-                found -= 1
-            return found
-
-        return int(self._decide(name, count))
-
-    def _decide(self, name: str, make: Callable[[], Any]) -> Any:
-        if not self.by_clock:
-            return make()
-        return self.ledger.decide(name, make, seconds=self.timer.used())
-
-    def settle(self, name: str, value: Any) -> None:
-        """Overrules what was decided, because time ran out in the middle of it."""
-        self.ledger.settle(name, value, seconds=self.timer.used())
-
-    def learn(self, runs: Sequence[Run], seconds: float) -> None:
-        """Takes notice of how long these runs took, all of them together."""
-        if not self.by_clock:
-            return
-        if runs:
-            priced = self._priced(runs)
-            whole = makespan([cost for _, cost in priced], self.budget.workers)
-            parts = Counter[str]()
-            for key, cost in priced:
-                parts[key] += cost  # type: ignore[assignment]
-            factor = whole / max(sum(parts.values()), 1e-9)
-            self.paces.learn({key: part * factor for key, part in parts.items()}, seconds)
-            self._begun.update(key for key, _ in priced)
-        self.ledger.take_time(self.timer.used())
-
-    def _priced(self, runs: Sequence[Run]) -> list[tuple[str, float]]:
-        """Kind and price of each, as measured."""
-        together = [1] * len(runs)
-        if self.meter is not None and self.executor is not None:
-            together = companions(self.executor, runs)
-        first: Counter[str] = Counter()  # runs of a kind that no process has encoded rows for
-        found = []
-        for run, members in zip(runs, together, strict=True):
-            key, prices = self._prices_of(run, members)
-            rows = evaluated_rows(run.load(), _evaluations(run))
-            cost = prices.start + rows * prices.row + run.cost * prices.batch
-            if key not in self._begun and first[key] < self.budget.workers:
-                cost += prices.once
-                first[key] += 1
-            found.append((key, cost))
-        return found
-
-    def _prices_of(self, run: Run, members: int) -> tuple[str, Prices]:
-        """The kind's name and what it costs where so many train in one batch."""
-        if self.meter is None:
-            prices = self.budget.prices
-            assert prices is not None
-            return "all", prices
-        if members == 1:
-            return self._of_kind(run, together=False)
-        key, fleet = self._of_kind(run, together=True)
-        # Part of a step is the same however many take it: between alone and all that was measured, the
-        # root of their number is near what fleets of perceptrons and adapters take.
-        fewer = max(fleet.members / members, 1.0) ** 0.5
-        return key, replace(fleet, batch=fleet.batch * fewer, row=fleet.row * fewer)
-
-    def _of_kind(self, run: Run, *, together: bool) -> tuple[str, Prices]:
-        key = Kind.of(run, together=together).key
-        if key not in self._known:
-            assert self.meter is not None
-            if self.is_settled and self.timer.left() < MEASURES_LEFT * self.meter.seconds:
-                return key, UNAFFORDABLE
-            try:
-                found = self.meter.measure(run, together=together)
-            except NoTimeError:
-                if not self.is_settled:
-                    raise
-                return key, UNAFFORDABLE
-            self._known[key] = found
-            if self.is_settled:
-                self.settle(_PRICES_KEY + key, asdict(found))
-        return key, self._known[key]
+    def _time(self, runs: Sequence[Run], study: Study, seconds: float) -> _Timed | None:
+        """None where the budget is over, or almost."""
+        if self.timer.left() < LEAST_SECONDS:
+            return None
+        begin = self.clock()
+        until = Until(self.executor, lambda: self.clock() - begin > seconds)
+        results = until.run(runs, study)
+        took = self.clock() - begin
+        if error := next((each.error for each in results if each.error is not None), None):
+            raise RunError(f"A first short run should work. It failed: {error}")
+        if self.timer.is_over():
+            return None
+        if is_stop_asked(self.executor):
+            raise RunError(
+                "Stopped before it was known how long a batch takes. Run the same command again."
+            )
+        done = [0 if each.summary is None else each.summary.step for each in results]
+        cost = sum(run.cost_of(step) for run, step in zip(runs, done, strict=True))
+        whole = all(each.outcome != "stopped" for each in results)
+        return _Timed(took, math.ceil(cost), whole)
 
 
-def _evaluations(run: Run) -> int:
-    return max(run.steps // run.evaluate_every, 1) if run.evaluate_every else 1
+@dataclass(frozen=True)
+class _Timed:
+    seconds: float
+    steps: int  # done, of all runs
+    is_whole: bool
 
 
-def _priced(kept: Any) -> PricedBudget:
+def _price(kept: object) -> Price:
     try:
-        prices = None if kept["prices"] is None else _prices(kept["prices"])
-        return PricedBudget(**{**kept, "prices": prices})
-    except (TypeError, KeyError, AttributeError) as error:
-        raise _damaged() from error
-
-
-def _prices(kept: Any) -> Prices:
-    """Ledgers of earlier versions call the workers hands."""
-    try:
-        return Prices(
-            **{{"hands": "workers"}.get(name, name): value for name, value in kept.items()}
-        )
-    except (TypeError, AttributeError) as error:
-        raise _damaged() from error
-
-
-def _damaged() -> RecordError:
-    return RecordError(
-        "`ledger.json` should say what the adviser may spend. Found something else. Choose "
-        "another `out`, or remove the file.",
-        arguments=("out",),
-    )
+        return Price(**kept)  # type: ignore[arg-type]
+    except TypeError as error:
+        raise RecordError(
+            "`ledger.json` should say what runs cost. Found something else. Choose another `out`, or "
+            "remove the file.",
+            arguments=("out",),
+        ) from error

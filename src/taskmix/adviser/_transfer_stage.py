@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from taskmix.adviser._candidate_runs import CandidateRuns
-from taskmix.adviser._probe import Probes
+from taskmix.adviser._probe import BUDGET_SHARE, COUNTED, PRICED_RUNS, Probes
 from taskmix.engine import Run
 from taskmix.errors import RunError
 from taskmix.tasks import TaskSet
@@ -16,45 +16,44 @@ STAGE = "transfer"
 
 def learn_which_help(
     runs: CandidateRuns,
-    probe: Run | None,
+    probe: Run,
     tasks: TaskSet,
     targets: Sequence[str],
     tell: Callable[[str, str], None],  # hears the stage and what it is at
 ) -> TransferLessons | None:
     """Trains the probe on subsets of the tasks; None, with a note, where that comes to nothing."""
-    design = None if probe is None else Probes.of(probe, tasks, targets)
+    design = Probes.of(probe, tasks, targets)
     if design is None:
         return None
     spending = runs.spending
-    batches = spending.budget.batches
-    price = design.lowest_price
-    count, trials = design.affordable(batches, price)
-    if count >= design.fewest:  # else measuring it would be a waste
-        price = design.price(spending)
-        count, trials = design.affordable(batches, price)
-    prices = spending.budget.prices
-    each = price * (1.0 if prices is None else prices.batch)
-    enough = count >= design.fewest
-    if not enough or not spending.affords(STAGE, [[each] * trials]):
+    price = spending.price(STAGE, design.some, PRICED_RUNS * design.size, counted=COUNTED)
+    batches = design.some(probe.steps)[0].cost
+    count = 0
+    if price is not None:
+        most = BUDGET_SHARE * spending.left / max(spending.cost(STAGE, batches), 1e-9)
+        count, _ = design.affordable(most)
+        count = int(spending.ledger.decisions.get(STAGE, count)) if spending.by_clock else count
+    if count < design.fewest:
         runs.notes.append(
             "The budget was too small to study which tasks help which: it would have paid for "
             f"{max(count, 0)} subsets a task, and {design.fewest} are the fewest that tell."
-            if not enough
-            else "There was no time to study which tasks help which."
         )
         return None
+    if spending.by_clock:
+        spending.ledger.settle(STAGE, count, seconds=runs.timer.used())
     small = design.probe.architecture != runs.template.architecture
     which = "with a small model" if small else "with the model itself"
     tell(STAGE, f"{count} subsets of each task's sources, {which}.")
-    description = design.study(count, runs.first_seed)
+    begin = runs.timer.used()
     try:
-        measured = train_trials(description, runs.study, executor=runs.executor)
+        measured = train_trials(
+            design.study(count, runs.first_seed), runs.study, executor=runs.executor
+        )
         lessons = learn(measured, runs.study, options=LearningOptions(prefixes=0))
     except RunError as error:
         if not runs.timer.is_over():
             raise RunError(runs.words_of_stop()) from error
-        spending.settle(STAGE, False)
         runs.notes.append("The time was over before it was known which tasks help which.")
         return None
-    spending.batches += len(measured.trials) * price
+    spending.spend(STAGE, batches, len(measured.trials), runs.timer.used() - begin)
     return lessons

@@ -11,16 +11,14 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from taskmix.errors import InputError
 from taskmix.numerics import Interval
 from taskmix.records import read_document, write_document
 
-ADVICE_VERSION = 1
+ADVICE_VERSION = 2
 NAME = "advice.json"
-
-AdviceStage = Literal["baselines", "transfer", "candidates", "race", "longer"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,34 +40,19 @@ class PlanSummary:
 
 @dataclass(frozen=True, kw_only=True)
 class CandidateRow:
-    """A way of training and where it stands in the race."""
+    """A candidate and where it stands in the race."""
 
     name: str
     words: str
     seeds: int
     dev: float  # mean over its own seeds
-    behind: Interval  # the leader minus it, at `length` of the document, on rows not seen
+    behind: Interval  # the leader minus it, on rows not seen
     open: bool  # whether it may still be the best
-    out_after: int | None = None  # a place among the milestones; None where it never was out
     batches: float = math.nan  # until its best score
     cost: float = math.nan  # of a seed, in batches of a plain step
     seconds: float = math.nan  # of a seed's steps, on the device that took them
     runs: tuple[str, ...] = ()  # names of their folders
     chance: float = math.nan  # that it is the best
-    longer: float = math.nan  # mean dev score of its longer runs, where it has any
-
-
-@dataclass(frozen=True, kw_only=True)
-class Milestone:
-    """What was known when a stage was over."""
-
-    stage: AdviceStage
-    spent: float  # batches, since the beginning
-    leader: str
-    score: float  # the leader's mean dev score
-    seeds: int  # of the leader
-    open: tuple[str, ...]  # that may still be the best
-    out: tuple[str, ...]  # that are significantly behind
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,44 +83,38 @@ class LearnedRow:
 
     task: str
     answer: str  # yes, no, or cannot tell
-    best: float  # the mean over seeds of the best way
+    best: float  # the mean over seeds of the best candidate
     guess: float
     words: str
     rows_needed: int | None = None  # of dev, so that it could be told
 
 
 @dataclass(frozen=True, kw_only=True)
-class Evaluation:
-    """The best mean dev score that a seed had reached after so many batches."""
+class BlendRow:
+    """How one task is answered."""
 
-    seed: int
-    batches: float
-    score: float
-
-
-@dataclass(frozen=True, kw_only=True)
-class FittedLaw:
-    """A law of the score against batches, and what it says of more of them."""
-
-    formula: str
-    explained: float  # share of the evaluations' variance
-    batches: float  # at the end of the data
-    more: float  # batches for which `gain` is
-    before: float
-    gain: Interval  # of the mean dev score, from `batches` to `more`
-    predicted: float  # gain of the second half, by the law fitted to the first alone
-    observed: float  # what that half really brought
-    curve: tuple[tuple[float, float], ...]  # batches and score, up to `more`
+    task: str
+    weights: Mapping[str, float]  # of members, by name
+    metric: str
+    delivered: float  # its score on `split`
+    checked: float  # that of the model trained on train rows alone
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outlook:
-    """What the records say of more batches, in a sentence or two and in numbers."""
+class DeliveredRow:
+    """The model that people take home, and how it did on rows that nothing was chosen by."""
 
-    candidate: str
-    words: str
-    evaluations: tuple[Evaluation, ...]
-    law: FittedLaw | None = None  # None where none could be fitted; `words` say why
+    members: tuple[str, ...]  # the best first
+    refitted: bool  # whether it was trained again on train and dev rows
+    batches: int  # of its network; 0: it has none
+    split: str  # of all scores here: test, or dev where there is no test
+    tasks: tuple[BlendRow, ...]
+    gains: Mapping[str, Interval] = field(
+        default_factory=dict
+    )  # over plain, alone and peer, over rows
+    plain: str = ""  # the plain candidate that is best on dev
+    peer: str = ""  # the shallow model that is best on dev
+    peers: Mapping[str, float] = field(default_factory=dict)  # mean dev score of each shallow model
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,34 +132,31 @@ class AdviceDocument:
     judged: tuple[str, ...]  # the tasks that means are over
     unlearned: tuple[str, ...] = ()
     batches_of_a_run: int
-    length: int | None = (
-        None  # batches of the training for which ways are ranked and scores promised
-    )
-    batches_of_a_longer_run: int | None = None  # of the leaders, where there were any
     learned: tuple[LearnedRow, ...] = ()  # whether anything was learned of each target
-    agreement: Mapping[str, Interval] = field(default_factory=dict)  # of cheaper models, by name
-    row_error: float = math.nan  # of a difference of two ways, because dev rows are a sample
-    settled: bool | None = None  # whether one way is known to be the best; None: not said
-    batches: int  # the budget; of one in seconds, what it was foreseen to pay for
+    alike: tuple[str, ...] = ()  # candidates of which none is far from another
+    within: float = math.nan  # how far apart those may be
+    rung: str = ""  # the cheaper model that candidates were tried on first
+    row_error: float = math.nan  # of a difference of two candidates, because dev rows are a sample
+    settled: bool | None = None  # whether one is known to be the best, or all that may be are alike
+    batches: int | None  # the budget; None: it is one of seconds
     batches_spent: int
     budget_seconds: float | None = None  # None: the budget is one of batches
-    candidates: tuple[CandidateRow, ...]  # the leader first
-    milestones: tuple[Milestone, ...] = ()
+    candidates: tuple[CandidateRow, ...]  # the leader first; none where no network was trained
+    delivered: DeliveredRow | None = None  # None before the end, and where nothing is blended
     dev_gain: Mapping[str, Interval] = field(default_factory=dict)  # over each baseline, by seed
     test_gain: Mapping[str, Interval] = field(default_factory=dict)
     expected: tuple[ExpectedRow, ...] = ()
-    outlook: Outlook | None = None  # None before the end
     findings: tuple[FindingRow, ...] = ()
     notes: tuple[str, ...] = ()
     commands: Mapping[str, str] = field(default_factory=dict)  # what each is for, and the line
 
     def __post_init__(self) -> None:
-        if not self.candidates:
-            raise InputError("Advice should have a way of training at least. Found none.")
+        if not self.candidates and self.delivered is None:
+            raise InputError("Advice should have a candidate or a model at least. Found none.")
 
     @property
-    def leader(self) -> CandidateRow:
-        return self.candidates[0]
+    def leader(self) -> CandidateRow | None:
+        return self.candidates[0] if self.candidates else None
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -214,7 +188,7 @@ def load_advice(folder: Path) -> AdviceDocument | None:
     >>> from pathlib import Path
     >>> load_advice(Path("no-study")) is None
     True
-    >>> _ = Path("advice.json").write_text('{"version": 1, "title": 3}')
+    >>> _ = Path("advice.json").write_text('{"version": 2, "title": 3}')
     >>> load_advice(Path("."))
     Traceback (most recent call last):
     taskmix.errors.InputError: ... (AdviceDocument.title should be words, and is 3). Run the command...

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from taskmix.plans._advice import AdviceDocument, CandidateRow, Milestone
+from taskmix.plans._advice import AdviceDocument, CandidateRow
 
 
 @dataclass(frozen=True, kw_only=True)
 class RaceRow:
-    """A way of training as people read it; `race_rows` makes them."""
+    """A candidate as people read it; `race_rows` makes them."""
 
     name: str
     words: str
@@ -21,13 +20,13 @@ class RaceRow:
     seeds: str
     cost: str = ""  # of a seed, in batches; nothing where it is not known
     seconds: str = ""  # of a seed's steps
-    standing: str  # leads, may be the best, or out and after which stage
+    standing: str  # leads, may be the best, or out
     is_open: bool
     is_chosen: bool
 
 
 def race_rows(document: AdviceDocument) -> tuple[RaceRow, ...]:
-    """A row for each way of training, the leader first.
+    """A row for each candidate, the leader first.
 
     >>> from taskmix.numerics import Interval
     >>> rows = [
@@ -41,11 +40,10 @@ def race_rows(document: AdviceDocument) -> tuple[RaceRow, ...]:
     >>> [(row.name, row.behind, row.interval, row.standing) for row in race_rows(document)]
     [('uniform', '', '', 'leads'), ('single', '0.1250', '0.0750 to 0.1750', 'out')]
     """
-    stages = _stage_names(document.milestones)
-    return tuple(_row(document, row, stages) for row in document.candidates)
+    return tuple(_row(document, row) for row in document.candidates)
 
 
-def _row(document: AdviceDocument, row: CandidateRow, stages: Sequence[str]) -> RaceRow:
+def _row(document: AdviceDocument, row: CandidateRow) -> RaceRow:
     leads, behind = row is document.leader, row.behind
     known = not leads and math.isfinite(behind.low) and math.isfinite(behind.high)
     return RaceRow(
@@ -57,28 +55,10 @@ def _row(document: AdviceDocument, row: CandidateRow, stages: Sequence[str]) -> 
         seeds=str(row.seeds),
         cost=f"{row.cost:,.0f}" if math.isfinite(row.cost) else "",
         seconds=_seconds(row.seconds),
-        standing="leads" if leads else _standing(row, stages),
+        standing="leads" if leads else "may be the best" if row.open else "out",
         is_open=row.open,
         is_chosen=row.name == document.chosen,
     )
-
-
-def _standing(row: CandidateRow, stages: Sequence[str]) -> str:
-    if row.open:
-        return "may be the best"
-    if row.out_after is None or not 0 <= row.out_after < len(stages):
-        return "out"
-    return f"out after {stages[row.out_after]}"
-
-
-def _stage_names(milestones: Sequence[Milestone]) -> list[str]:
-    """The names of the stages; rounds of the race are numbered."""
-    names: list[str] = []
-    rounds = 0
-    for each in milestones:
-        rounds += each.stage == "race"
-        names.append(f"race, round {rounds}" if each.stage == "race" else each.stage)
-    return names
 
 
 def _seconds(value: float) -> str:

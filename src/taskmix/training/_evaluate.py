@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -225,6 +226,24 @@ def outputs_of(
     alone = HardSharing(model.encoder, [model.heads[head]], tasks.names).eval()
     moved = tasks.to(next(model.parameters()).device)
     return _outputs(alone, moved, [0], split, batch_size, torch.float32)[0].cpu()
+
+
+def outputs_of_split(
+    model: HardSharing, tasks: EncodedTasks, name: str, split: str
+) -> NDArray[np.float32]:
+    """What a model says to the rows of a task's split, a word of a sentence as one row.
+
+    >>> from taskmix.models import HardSharing
+    >>> from taskmix.tasks import held_tasks
+    >>> tasks, encoding = held_tasks({"a": {"dev": (np.eye(2), ["no", "yes"])}})
+    >>> model = HardSharing(torch.nn.Identity(), [torch.nn.Linear(2, 2)], ["a"])
+    >>> outputs_of_split(model, encoding.encode(tasks), "a", "dev").shape
+    (2, 2)
+    """
+    task = tasks[name]
+    alone = replace(tasks, tasks=(replace(task, splits={split: task.splits[split]}),))
+    found = outputs_of(model, alone, tasks.names.index(name))
+    return _flatten(found, task.splits[split])[0]
 
 
 def _outputs(

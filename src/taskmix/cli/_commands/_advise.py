@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 # Steps, so that everyone sees the same answer: with all that comes before and after, half a minute of
 # one core.
-DEMO_BUDGET = "30000-steps"
+DEMO_BUDGET = "20000-steps"
 _MOST_WARNINGS = 8  # on a terminal; the page has all of them
 
 
@@ -44,35 +44,28 @@ def advise_command(
     steps: Annotated[
         int | None, typer.Option(min=1, help="Batches of a run [from the budget].")
     ] = None,
-    train_steps: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="Batches of the final training, for which ways are ranked [until curves are flat].",
-        ),
-    ] = None,
-    train_time: Annotated[
-        str | None, typer.Option(help="The same as a time of this device: 30m, 2h.")
-    ] = None,
+    refit: Annotated[
+        bool, typer.Option(help="Train what is delivered again on train and dev rows.")
+    ] = True,
     seed: Annotated[int, typer.Option(help="The first of the seeds.")] = 0,
     out: Annotated[Path, typer.Option(help="The study to write to.")] = Path("advice"),
     json_: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
 ) -> None:
-    """Find out how to train on the tasks of FOLDER, and say so in five lines.
+    """Recommend how to train on the tasks of FOLDER, and train it.
 
-    Looks at the data, trains what anyone would try first, studies which tasks help which with a small
-    model, and races the candidates that follow from it; the two leaders are then trained longer, and all
-    are ranked for the training that you will make. Stop it whenever you like: the best plan so far is in
-    the study, and the same command goes on.
+    Looks at the data, fits linear models and trees, trains what anyone would try first, studies which
+    tasks help which with a small model, and races the candidates that follow from it. The model that you
+    get is a blend of the best of these, chosen and weighed on dev rows and trained again on all of them.
+    Stop it whenever you like: the best plan so far is in the study, and the same command goes on.
 
     Examples:
 
         taskmix advise reviews/ --budget 20m --vectors glove.6B.100d.txt
 
-        taskmix advise digits --budget 60000-steps --train-steps 20000
+        taskmix advise digits --budget 60000-steps --steps 4000
     """
     begin = time.monotonic()  # before the imports, which take their time
-    from taskmix.adviser import MODEL, AdviseOptions, Budget, advise_on, parse_time, useful_workers
+    from taskmix.adviser import MODEL, AdviseOptions, Budget, advise_on, useful_workers
     from taskmix.engine import open_study
     from taskmix.records import to_plain
     from taskmix.report import PAGE_PACKAGES
@@ -84,8 +77,7 @@ def advise_command(
         target=target,
         batches=steps,
         seed=seed,
-        train_batches=train_steps,
-        train_seconds=parse_time(train_time),
+        refit=refit,
     )
     where.join(context)
     template, loaded = make_template("template", tasks, model, where, steps=1, seed=seed)
@@ -133,12 +125,13 @@ def _print_news(news: News) -> None:
 def print_advised(advised: Advised) -> None:
     """The race as a table, what was noticed, and the answer."""
     document = advised.document
-    title = (
-        f"Mean dev score of {len(document.judged)} tasks, how far behind the first, and what a "
-        "seed costs"
-    )
-    header, *rows = advised.table()
-    draw_table(header, rows, title=title, wide=True)
+    if document.candidates:
+        title = (
+            f"Mean dev score of {len(document.judged)} tasks, how far behind the first, and what a "
+            "seed costs"
+        )
+        header, *rows = advised.table()
+        draw_table(header, rows, title=title, wide=True)
     warnings = list(document.warnings)
     more = len(warnings) - _MOST_WARNINGS
     if more > 0:
@@ -155,11 +148,13 @@ def print_places(advised: Advised) -> None:
 
     folder = advised.study.path
     page, model = folder / "report.html", folder / MODEL
-    evidence = f" The page with the evidence: {page}" if page.exists() else ""
-    echo(f"The plan: {folder / 'plan.json'}.{evidence}")
-    echo(f"The model: {model}. Its answers: taskmix predict {model} INPUT --task TASK")
-    echo(f"Train by it: {advised.document.commands[TRAIN]}")
-    echo(f"The same in Python: taskmix plan show {folder / 'plan.json'}")
+    echo(f"The model to use: {model}. Its answers: taskmix predict {model} INPUT --task TASK")
+    echo(
+        f"The recipe for training the network elsewhere: {folder / 'plan.json'}. Here: "
+        f"{advised.document.commands[TRAIN]}"
+    )
+    if page.exists():
+        echo(f"The page with the evidence: {page}")
 
 
 def demo(

@@ -1,0 +1,273 @@
+"""What people take home: a blend of the best network and the best peers, trained again on all rows.
+
+The network of the chosen candidate is trained once more with a seed that nothing was chosen by, for as
+long as its other seeds say, without looking at dev. So its dev rows are fresh, and members, temperatures
+and weights can be found on them (`_blend.py`). Then every member is trained again on train and dev
+together, with the settings found. What was checked and what was trained again are both kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from taskmix.adviser._blend import Blends, fit_blends
+from taskmix.adviser._candidate_runs import CandidateRuns
+from taskmix.adviser._members import Member, gain_on, network_member, score_of
+from taskmix.adviser._scores import Entry, best_evaluation, mean_comparable
+from taskmix.engine import RefitSource, Run
+from taskmix.models import FittedPeer
+from taskmix.numerics import Interval
+from taskmix.plans import Plan
+from taskmix.records import Study
+from taskmix.tasks import HeldEncoding, TaskSet
+from taskmix.training import Blend
+
+Array = NDArray[np.float64]
+
+PLAIN = ("single", "uniform", "size", "tempered", "equal")  # what anyone would train
+NETWORK = "network"
+FRESH = 10_000  # added to the first seed: what is delivered is trained with a seed of its own
+LONGER = 2  # times the runs, where the best evaluation was the last and the budget pays for it
+MOST_STRETCH = 1.5  # times the batches, where dev rows come to those of train
+
+Parts = Sequence[tuple[Run, tuple[str, ...]]]  # models, and the tasks that each is for
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Delivered:
+    """The model: its parts, how they are blended, and how it did on rows that nothing was chosen by."""
+
+    blends: Blends  # of the members as they were checked
+    parts: tuple[tuple[Run, tuple[str, ...]], ...]  # networks, as delivered
+    peers: tuple[tuple[FittedPeer, tuple[str, ...]], ...]
+    of_task: Mapping[str, Blend]  # places among `parts`, then `peers`
+    checked_parts: tuple[tuple[Run, tuple[str, ...]], ...]
+    checked_peers: tuple[tuple[FittedPeer, tuple[str, ...]], ...]
+    checked_of_task: Mapping[str, Blend]
+    batches: int  # of the network's training; 0: none is a member
+    is_refitted: bool
+    split: str  # of the scores: test, or dev where there is no test
+    scores: Mapping[str, float]  # of what is delivered, on rows nothing was chosen by
+    checked: Mapping[str, float]  # of what was trained on train rows alone
+    gains: Mapping[str, Interval] = field(default_factory=dict)  # over "plain", "alone" and "peer"
+    plain: str = ""  # the best plain candidate by dev
+    peer: str = ""  # the best peer by dev
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the members, the best first."""
+        return tuple(member.name for member in self.blends.members)
+
+
+def final_batches(entries: Sequence[Entry], runs: CandidateRuns, judged: Sequence[str]) -> int:
+    """Batches after which the seeds of a candidate were best on average; more where they still rose."""
+    tasks = runs.template.load()
+    curves = [
+        np.array([mean_comparable(tasks, scores, judged) for scores in entry.curve])
+        for entry in entries
+    ]
+    whole = runs.length.batches
+    count = min((len(curve) for curve in curves), default=0)
+    place = best_evaluation(curves)
+    if place < 0 or not count:
+        return whole
+    if place == count - 1 and count > 1:
+        longer = LONGER * whole
+        both = 2 * runs.spending.cost(runs.name, longer)
+        return longer if both <= runs.spending.left else whole
+    return max(round(whole * (place + 1) / count), 1)
+
+
+def train_network(
+    plan: Plan,
+    entries: Sequence[Entry],
+    runs: CandidateRuns,
+    judged: Sequence[str],
+) -> tuple[Member, int] | None:
+    """The chosen network with a fresh seed; None where the budget does not pay for it."""
+    batches = final_batches(entries, runs, judged)
+    tasks = runs.template.load()
+    made = _final_runs(plan, runs.template, batches, runs.first_seed + FRESH)
+    done = _train(made, runs, batches, count=1)
+    if done is None:
+        return None
+    member = network_member(plan, done, tasks, runs.study, name=f"{NETWORK} {plan.name}")
+    return member, batches
+
+
+def deliver(
+    members: Sequence[Member],  # the network first, where there is one, then peers
+    batches: int,  # of the network's training
+    runs: CandidateRuns,
+    plan: Plan | None,  # of the network
+    targets: Sequence[str],
+    judged: Sequence[str],
+    *,
+    refit: bool,
+    level: float,
+    entries: Mapping[str, Sequence[Entry]],
+    alone: Sequence[str] = PLAIN,
+) -> Delivered:
+    """Blends the members, trains them again on all rows, and looks at test once."""
+    tasks = runs.template.load()
+    seed = runs.first_seed
+    blends = fit_blends(members, tasks, targets, judged, seed=seed)
+    final = blends.members
+    refitted = False
+    if refit:
+        again = _refitted(blends.members, batches, runs, plan, tasks, seed)
+        refitted = again is not None
+        final = again or final
+    split = "test" if all(len(tasks[name].splits.get("test", ())) for name in judged) else "dev"
+    checked = blends.outputs(tasks, "test") if split == "test" else dict(blends.dev)
+    last = replace(blends, members=final).outputs(tasks, "test") if split == "test" else checked
+    plain = _best(entries, tasks, judged, alone)
+    peers = [member for member in members if member.peer is not None]
+    peer = min(peers, key=lambda each: blends.losses.get(each.name, np.inf), default=None)
+    against: dict[str, list[Mapping[str, Array]]] = {}
+    if plain:
+        against["plain"] = _outputs(entries[plain], tasks, runs.study, split)
+    if "single" in entries and plain != "single":
+        against["alone"] = _outputs(entries["single"], tasks, runs.study, split)
+    if peer is not None:
+        against["peer"] = [peer.outputs(split)]  # type: ignore[arg-type]
+    gains = {
+        name: gain
+        for name, theirs in against.items()
+        if (gain := gain_on(tasks, judged, split, last, theirs, level=level)) is not None  # type: ignore[arg-type]
+    }
+    parts, fitted, of_task = _placed(final, blends.of_task)
+    checked_parts, checked_peers, checked_of_task = _placed(blends.members, blends.of_task)
+    return Delivered(
+        blends=blends,
+        parts=parts,
+        peers=fitted,
+        of_task=of_task,
+        checked_parts=checked_parts,
+        checked_peers=checked_peers,
+        checked_of_task=checked_of_task,
+        batches=batches if parts else 0,
+        is_refitted=refitted,
+        split=split,
+        scores={name: score_of(tasks[name], split, out) for name, out in last.items()},
+        checked={name: score_of(tasks[name], split, out) for name, out in checked.items()},
+        gains=gains,
+        plain=plain,
+        peer="" if peer is None else peer.name,
+    )
+
+
+def _final_runs(plan: Plan, template: Run, batches: int, seed: int) -> list[Run]:
+    """Runs that end where they are told, and keep what they have then."""
+    made = plan.runs(replace(template, steps=batches, reward=None), seeds=[seed])
+    return [replace(run, evaluate_every=None, patience=None) for run in made]
+
+
+def _train(
+    made: Sequence[Run], runs: CandidateRuns, batches: int, *, count: int
+) -> Sequence[Run] | None:
+    """The runs, done; None where they cannot be paid for, fail or are stopped by the budget."""
+    there = [run.folder(runs.study) for run in made]
+    known = all(each.path.exists() and each.summary() is not None for each in there)
+    if not known and runs.spending.cost(runs.name, batches, count) > runs.spending.left:
+        return None
+    begin = runs.timer.used()
+    results = runs.executor.run(list(made), runs.study)
+    runs.spending.spend(runs.name, batches, 1, runs.timer.used() - begin)
+    return made if all(each.is_done for each in results) else None
+
+
+def _refitted(
+    members: Sequence[Member],
+    batches: int,
+    runs: CandidateRuns,
+    plan: Plan | None,
+    tasks: TaskSet,
+    seed: int,
+) -> tuple[Member, ...] | None:
+    """The members trained on train and dev together; None where the network cannot be."""
+    found = []
+    template = replace(runs.template, source=RefitSource(source=runs.template.source))
+    own = isinstance(runs.template.architecture.encoding, HeldEncoding)
+    for member in members:
+        if member.peer is not None:
+            again = member.peer.peer.fit(
+                tasks, splits=("train", "dev"), encoding=member.encoding, seed=seed
+            )
+            test = {
+                name: again.outputs(name, tasks[name].splits["test"].inputs).double().numpy()
+                for name in member.test
+            }
+            found.append(replace(member, peer=again, test=test))
+            continue
+        if own or plan is None or plan.merge is not None:
+            return None  # inputs of one's own are not joined, and a merge is chosen by dev rows
+        before = sum(len(task.splits["train"]) for task in tasks if "train" in task.splits)
+        more = sum(task.sizes.get("dev", 0) for task in tasks)
+        stretched = round(batches * min(1 + more / max(before, 1), MOST_STRETCH))
+        made = _final_runs(plan, template, stretched, seed + FRESH)
+        done = _train(made, runs, stretched, count=1)
+        if done is None:
+            return None
+        with_test = network_member(plan, done, template.load(), runs.study, name=member.name)
+        found.append(replace(with_test, dev=member.dev))
+    return tuple(found)
+
+
+def _best(
+    entries: Mapping[str, Sequence[Entry]],
+    tasks: TaskSet,
+    judged: Sequence[str],
+    names: Sequence[str],
+) -> str:
+    scores = {
+        name: float(np.mean([mean_comparable(tasks, e.dev, judged) for e in entries[name]]))
+        for name in names
+        if entries.get(name)
+    }
+    return max(scores, key=lambda name: scores[name], default="")
+
+
+def _outputs(
+    entries: Sequence[Entry], tasks: TaskSet, study: Study, split: str
+) -> list[Mapping[str, Array]]:
+    """What the models of each seed say."""
+    found = []
+    for entry in entries[:2]:  # of more seeds the mean is the same for all that matters here
+        member = network_member(entry.candidate, entry.runs, tasks, study, name="plain")
+        found.append(member.outputs(split))  # type: ignore[arg-type]
+    return found
+
+
+def _placed(
+    members: Sequence[Member], blends: Mapping[str, Blend]
+) -> tuple[
+    tuple[tuple[Run, tuple[str, ...]], ...],
+    tuple[tuple[FittedPeer, tuple[str, ...]], ...],
+    dict[str, Blend],
+]:
+    """All models in the order in which a folder has them, and each task's blend by their places."""
+    parts: list[tuple[Run, tuple[str, ...]]] = []
+    peers: list[tuple[FittedPeer, tuple[str, ...]]] = []
+    where: dict[tuple[int, str], tuple[bool, int]] = {}
+    for number, member in enumerate(members):
+        served = tuple(name for name, blend in blends.items() if number in blend.members)
+        if member.peer is not None:
+            where |= {(number, name): (False, len(peers)) for name in served}
+            peers.append((member.peer, served))
+            continue
+        for run, answers in member.runs:
+            where |= {(number, name): (True, len(parts)) for name in answers}
+            parts.append((run, tuple(name for name in answers if name in served)))
+    found = {}
+    for name, blend in blends.items():
+        places = [where[number, name] for number in blend.members]
+        found[name] = replace(
+            blend,
+            members=tuple(at if network else len(parts) + at for network, at in places),
+        )
+    return tuple(parts), tuple(peers), found
