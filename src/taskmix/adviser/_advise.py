@@ -113,8 +113,8 @@ def advise(
     what is trained: heads (the default on a CPU), adapters of a `rank` (on a GPU), or all; `adapter` is
     a folder of PEFT, whose adapters every run begins with.
 
-    `budget` is a time ("5m", or 300 seconds) or a number of batches ("16000-steps"); candidates are compared
-    by runs of `steps` batches, or of what the budget allows. What is delivered is a blend of the best
+    `budget` is a time ("5m", or 300 seconds) or a number of batches ("16000-steps"); candidates are
+    compared by runs of `steps` batches, or of what the budget allows. What is delivered is a blend of the best
     network and the best shallow models, trained again on train and dev rows; with `refit=False` it stays
     as it was checked.
 

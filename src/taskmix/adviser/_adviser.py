@@ -1,12 +1,12 @@
 """From tasks to a model and a plan, inside a budget.
 
 Shallow peers come first: they answer within seconds, so there is always something to deliver. Then what
-anyone would try is trained under two seeds; a study of transfer with a small, fast model; candidates that
-these suggest, under one seed; and a race, in which every candidate that may still be the best gets one
-more seed at a time. With a pretrained model everything is tried on a cheaper one first, and the best on
-the model itself. A part of the budget is kept for what is delivered (`_deliver.py`). Everything is decided
-from records, and everything random is a function of the seed, so an adviser that was stopped does the
-same again, at no cost for what is done, and goes on.
+anyone would try is trained under two seeds; a study of transfer with a small, fast model; candidates
+that these suggest, under one seed; and a race, in which every candidate that may still be the best gets
+one more seed at a time. With a pretrained model everything is tried on a cheaper one first, and the best
+on the model itself. A part of the budget is kept for what is delivered (`_deliver.py`). Everything is
+decided from records, and everything random is a function of the seed, so an adviser that was stopped
+does the same again, at no cost for what is done, and goes on.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from taskmix.adviser._scores import Entry, fair_entries, judged_targets, mean_co
 from taskmix.adviser._spending import Spending
 from taskmix.adviser._transfer_stage import learn_which_help
 from taskmix.engine import Executor, Run, Until, is_stop_asked
-from taskmix.errors import InputError, RunError
+from taskmix.errors import InputError, OptionError, RunError
 from taskmix.plans import Plan
 from taskmix.records import Study
 from taskmix.tasks import WRITTEN, Finding, HeldEncoding, TaskSet, look_at
@@ -454,19 +454,18 @@ def _words_of_end(race: Race) -> str:
         return f"The race is settled: {race.leader.name} leads."
     if race.is_settled:
         return f"The {len(race.alike)} first candidates are within {100 * race.within:.1f} points."
-    return f"{len(race.open)} of {len(race.standings)} may be the best: the budget pays for no more seeds."
+    count = f"{len(race.open)} of {len(race.standings)}"
+    return f"{count} may be the best: the budget pays for no more seeds."
 
 
-def _too_small(options: AdviseOptions, batches: int) -> InputError:
-    from taskmix.errors import OptionError
-
+def _too_small(options: AdviseOptions, batches: int) -> OptionError:
     found = (
         f"{options.budget.seconds:g} s"
         if options.budget.seconds
         else f"{options.budget.batches} steps"
     )
     return OptionError(
-        f"The budget should pay for {FIRST_SEEDS} candidates of {batches:,} batches each. Found {found}. "
-        "Give a larger `budget`, or shorter runs with `steps`.",
+        f"The budget should pay for {FIRST_SEEDS} candidates of {batches:,} batches each. Found "
+        f"{found}. Give a larger `budget`, or shorter runs with `steps`.",
         arguments=("budget", "steps"),
     )

@@ -1,4 +1,4 @@
-"""What the adviser says: what is delivered and what that is worth, what teaches nothing, how to divide."""
+"""What the adviser says: what is delivered and its worth, what teaches nothing, how to divide."""
 
 from __future__ import annotations
 
@@ -348,7 +348,8 @@ def _gain_of_network(
     name = next((each for each in words if each in gains), None)
     if name is None:
         return ""
-    found = f"Against {words[name]}: {_points(advice, gains[name].mean)} on dev ({_range(advice, gains[name])})"
+    dev = gains[name]
+    found = f"Against {words[name]}: {_points(advice, dev.mean)} on dev ({_range(advice, dev)})"
     if name in confirmed:
         found += (
             f", {_points(advice, confirmed[name].mean)} on test ({_range(advice, confirmed[name])})"

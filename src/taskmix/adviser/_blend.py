@@ -4,11 +4,11 @@ A member's logits are divided by a temperature T, and its probabilities are aver
 
     p(y | x) = Σ_m w_m softmax(z_m(x) / T_m)_y
 
-Guo et al., "On Calibration of Modern Neural Networks", ICML 2017 (T); Jacobs et al., "Adaptive Mixtures
-of Local Experts", 1991 (w by EM, here without inputs). Dev rows are few, so both are held to what is
-known without them: ln T ~ N(0, 1), and w has a Dirichlet prior worth `PRIOR_ROWS` rows, around the weights
-of all tasks together, and those around the plain mean. Of regression the values are averaged, with
-weights of least squares and the same prior.
+Guo et al., "On Calibration of Modern Neural Networks", ICML 2017 (T); Jacobs et al., "Adaptive
+Mixtures of Local Experts", 1991 (w by EM, here without inputs). Dev rows are few, so both are held to
+what is known without them: ln T ~ N(0, 1), and w has a Dirichlet prior worth `PRIOR_ROWS` rows, around
+the weights of all tasks together, and those around the plain mean. Of regression the values are
+averaged, with weights of least squares and the same prior.
 
 Members are chosen by cross-fitting: weights fitted on four fifths of each task's dev rows are judged on
 the fifth, by log loss (squared error) in units of a guess's. The best member is taken, then whichever

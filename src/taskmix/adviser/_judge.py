@@ -5,10 +5,10 @@ Scores of candidates c under seeds s on the same dev rows are
     y_cs = θ_c + r_c + γ_s + ε_cs,    ε ~ N(0, σ²),    r ~ N(0, R),    θ ~ N(μ, τ²)
 
 γ is what a seed does to all alike, σ the noise of a run, R the covariance that comes of dev rows being
-a sample, known row by row (`_rows.py`). That candidates come from one distribution pulls those that lead
-by luck back (Gelman, Hill and Yajima, 2012). σ² is the mean square of what neither candidates nor seeds
-explain, with its χ² distribution; every size of τ is as likely before, since few candidates say little of
-it. Given both all is normal, and θ is drawn from it. The draws are a function of the data alone.
+a sample, known row by row (`_rows.py`). That candidates come from one distribution pulls those that
+lead by luck back (Gelman, Hill and Yajima, 2012). σ² is the mean square of what neither candidates nor
+seeds explain, with its χ² distribution; every size of τ is as likely before, since few candidates say
+little of it. Given both all is normal, and θ is drawn from it. The draws are a function of the data.
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ def judge_learned(
 def learned_together(
     tasks: TaskSet, targets: Sequence[str], ways: Mapping[str, Sequence[Mapping[str, float]]]
 ) -> bool:
-    """Whether the mean over the targets lies above that of guesses: few rows of each may tell together."""
+    """Whether the mean over the targets lies above guesses': few rows of each may tell together."""
     errors, guesses = dict[str, float](), dict[str, float]()
     for name in targets:
         task = tasks[name]

@@ -54,8 +54,8 @@ def promised_of_model(
     found = []
     for name in names:
         if name in dev and math.isfinite(score := score_of(tasks[name], "dev", dev[name])):
-            credits = credits_of(tasks[name], "dev", dev[name])
-            known = credits[np.isfinite(credits)]
+            of_rows = credits_of(tasks[name], "dev", dev[name])
+            known = of_rows[np.isfinite(of_rows)]
             deviation = float(known.std(ddof=1)) if len(known) > 1 else None
             interval = _expect(tasks[name], [score], 0.0, 1.0, deviation, level)
             found.append(_expected(tasks[name], interval))

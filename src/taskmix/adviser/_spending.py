@@ -43,7 +43,7 @@ class Price:
 
 @dataclass
 class Spending:
-    """Keeps the budget; kinds of runs are the model itself, rungs below it and probes, by their names."""
+    """Keeps the budget; kinds of runs (the model, rungs, probes) have names."""
 
     budget: Budget
     timer: Timer
