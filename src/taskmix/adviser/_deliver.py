@@ -8,6 +8,7 @@ together, with the settings found. What was checked and what was trained again a
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -19,6 +20,7 @@ from taskmix.adviser._candidate_runs import CandidateRuns
 from taskmix.adviser._members import Member, gain_on, network_member, score_of
 from taskmix.adviser._scores import Entry, best_evaluation, mean_comparable
 from taskmix.engine import RefitSource, Run
+from taskmix.errors import RunError
 from taskmix.models import FittedPeer
 from taskmix.numerics import Interval
 from taskmix.plans import Plan
@@ -95,7 +97,10 @@ def train_network(
     done = _train(made, runs, batches, count=1)
     if done is None:
         return None
-    member = network_member(plan, done, tasks, runs.study, name=f"{NETWORK} {plan.name}")
+    try:
+        member = network_member(plan, done, tasks, runs.study, name=f"{NETWORK} {plan.name}")
+    except RunError:  # an executor that keeps no models, as one of records alone
+        return None
     return member, batches
 
 
@@ -238,8 +243,9 @@ def _outputs(
     """What the models of each seed say."""
     found = []
     for entry in entries[:2]:  # of more seeds the mean is the same for all that matters here
-        member = network_member(entry.candidate, entry.runs, tasks, study, name="plain")
-        found.append(member.outputs(split))  # type: ignore[arg-type]
+        with contextlib.suppress(RunError):
+            member = network_member(entry.candidate, entry.runs, tasks, study, name="plain")
+            found.append(member.outputs(split))  # type: ignore[arg-type]
     return found
 
 

@@ -58,12 +58,17 @@ def peer_members(
     seed: int = 0,
     stop: Any = lambda: False,  # between two of them
 ) -> Iterator[Member]:
-    """Each peer that can read these tasks, fitted to their train rows; on an encoder's vectors too."""
+    """Each peer that can read these tasks, fitted to their train rows; on an encoder's vectors too.
+
+    With groups only those that they change.
+    """
     reads: list[tuple[Encoding | None, str]] = [(None, "")]
     if isinstance(encoding, FeatureEncoding):
         reads.insert(0, (encoding, " on vectors"))
     for given, about in reads:
         for peer in peers_for(tasks, groups=groups):
+            if groups is not None and getattr(peer, "groups", None) is None:
+                continue  # it is the same with groups as without
             if stop():
                 return
             yield peer_member(peer, tasks, given, name=peer.name + about, seed=seed)
