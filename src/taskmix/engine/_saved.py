@@ -33,6 +33,7 @@ from taskmix.errors import InputError, OptionError, RecordError, TaskmixError, T
 from taskmix.files import list_folder, open_plain, read_plain
 from taskmix.models import (
     Architecture,
+    FittedPeer,
     Perceptron,
     Transformer,
     fill_adapters,
@@ -52,9 +53,9 @@ from taskmix.tasks import (
     load_pretrained,
     quiet_transformers,
 )
-from taskmix.training import TrainedModel, TrainedPart
+from taskmix.training import Blend, PeerPart, TrainedModel, TrainedPart
 
-VERSION = 1
+VERSION = 2  # 1, which is written still where it can be, has neither peers nor blends
 # Parameters that lie in files of Hugging Face's and PEFT's formats.
 ELSEWHERE = ("encoder.network.", "encoder.adapters.")
 
@@ -66,8 +67,10 @@ def save_models(
     notes: Mapping[str, Any] | None = None,  # where they come from, for people
     *,
     merged: bool = False,
+    peers: Sequence[tuple[FittedPeer, Sequence[str]]] = (),  # and what each is for
+    blends: Mapping[str, Blend] | None = None,  # by task; members are runs, then peers, by place
 ) -> Path:
-    """Writes the best parameters of runs as one folder that `load_model` takes.
+    """Writes the best parameters of runs, and fitted peers, as one folder that `load_model` takes.
 
     With `merged` there is also, for models with adapters, a folder in the format of Hugging Face that
     needs no adapters: `model.json` has its name.
@@ -89,8 +92,33 @@ def save_models(
             _save(folder, f"{place}-{mark}", run, answers, study, merged=merged)
             for place, (run, answers) in enumerate(trained)
         ]
-        publish({"version": VERSION, "notes": dict(notes or {}), "models": parts})
+        document: dict[str, Any] = {"version": 1, "notes": dict(notes or {}), "models": parts}
+        if peers or blends:
+            document |= {
+                "version": VERSION,
+                "peers": [
+                    _save_peer(folder, f"{place}-{mark}", fitted, answers)
+                    for place, (fitted, answers) in enumerate(peers, len(parts))
+                ],
+                "blends": {task: asdict(blend) for task, blend in (blends or {}).items()},
+            }
+        publish(document)
     return folder
+
+
+def _save_peer(
+    folder: Path, place: str, fitted: FittedPeer, answers: Sequence[str]
+) -> dict[str, Any]:
+    more: dict[str, Any] = {}
+    base = fitted.features.base
+    if base is not None:
+        pooling = base.pooling or find_pooling(base.path)
+        more["base"] = {"path": lasting_path(base.path), "mark": mark_of(base.path)}
+        base = replace(base, path=lasting_path(base.path), pooling=pooling)
+        fitted = replace(fitted, features=fitted.features.with_base(base))
+    file = f"model{place}.safetensors"
+    save_state(folder / file, fitted.state())
+    return {"file": file, **more, "description": fitted.describe(), "answers": list(answers)}
 
 
 def check_mergeable(runs: Sequence[Run]) -> None:
@@ -195,13 +223,27 @@ def load_model(path: Path | str, *, base: Path | str | None = None) -> TrainedMo
         ) from error
     except (ValueError, RecursionError) as error:  # brackets by the thousand are no JSON of ours
         raise RecordError(f"`{folder / NAME}` should be JSON. Found something else.") from error
-    if not isinstance(document, dict) or document.get("version") != VERSION:
+    if not isinstance(document, dict) or document.get("version") not in (1, VERSION):
         raise RecordError(
-            f"`{folder / NAME}` should be a model of version {VERSION}. Found another."
+            f"`{folder / NAME}` should be a model of version 1 or {VERSION}. Found another."
         )
     try:
         given = None if base is None else str(base)
-        return TrainedModel([_read(folder, each, given) for each in document["models"]])
+        if given is not None and not _needs_base(document):
+            raise OptionError(
+                f"`base` should be given for heads or adapters of a pretrained model. Found `{folder}`, "
+                "which needs none. Leave it out.",
+                arguments=("base",),
+            )
+        parts: list[TrainedPart | PeerPart] = [
+            _read(folder, each, given) for each in document["models"]
+        ]
+        parts += [_read_peer(folder, each, given) for each in document.get("peers", ())]
+        blends = {
+            str(task): Blend(**{key: tuple(value) for key, value in each.items()})
+            for task, each in document.get("blends", {}).items()
+        }
+        return TrainedModel(parts, blends)
     except TaskmixError:
         raise
     except (
@@ -219,18 +261,28 @@ def load_model(path: Path | str, *, base: Path | str | None = None) -> TrainedMo
         ) from error
 
 
+def _needs_base(document: Mapping[str, Any]) -> bool:
+    networks = [from_spec(each["architecture"], models, encodings) for each in document["models"]]
+    return any(map(base_of, networks)) or any("base" in each for each in document.get("peers", ()))
+
+
+def _read_peer(folder: Path, document: Mapping[str, Any], given: str | None) -> PeerPart:
+    state = load_state(folder / Path(document["file"]).name)
+    fitted = FittedPeer.restore(document["description"], state)
+    base = fitted.features.base
+    if base is not None:
+        path = find_base(folder, base.path, given, document.get("base", {}).get("mark"))
+        features = fitted.features.with_base(replace(base, path=path))
+        fitted = replace(fitted, features=features)
+    return PeerPart(fitted=fitted, answers=tuple(document["answers"]))
+
+
 def _read(folder: Path, document: Mapping[str, Any], given: str | None) -> TrainedPart:
     architecture = from_spec(document["architecture"], models, encodings)
     needed = base_of(architecture)
     if needed is not None:
         base = find_base(folder, needed, given, document.get("base", {}).get("mark"))
         architecture = with_base(architecture, base)
-    elif given is not None:
-        raise OptionError(
-            f"`base` should be given for heads or adapters of a pretrained model. Found `{folder}`, "
-            "which needs none. Leave it out.",
-            arguments=("base",),
-        )
     elif isinstance(architecture, Transformer):
         architecture = replace(architecture, path=str(folder / Path(architecture.path).name))
     questions = tuple(

@@ -19,6 +19,7 @@ from taskmix.models._merging import (
     task_vectors,
 )
 from taskmix.models._own_module import OwnModule, own_module
+from taskmix.models._peer import FittedPeer, LinearPeer, Peer, TreesPeer, peers_for
 from taskmix.models._peft import fill_adapters, read_adapters, save_adapters
 from taskmix.models._perceptron import Perceptron
 from taskmix.models._sharing import (
@@ -54,18 +55,22 @@ __all__ = [
     "Architecture",
     "CausalEncoder",
     "CausalTransformer",
+    "FittedPeer",
     "FrozenBase",
     "HardSharing",
     "Head",
+    "LinearPeer",
     "Merge",
     "Merging",
     "OwnModule",
+    "Peer",
     "Perceptron",
     "SavedAdapters",
     "TaskArithmetic",
     "TextConvolution",
     "TextConvolutionEncoder",
     "Transformer",
+    "TreesPeer",
     "Tuning",
     "WeightAverage",
     "WindowBiLSTM",
@@ -83,6 +88,7 @@ __all__ = [
     "named_last_layer",
     "outline_of",
     "own_module",
+    "peers_for",
     "pretrained",
     "read_adapters",
     "rms_normed",

@@ -1,5 +1,6 @@
 """One run: the loop that yields events, evaluation, checkpoint and exact resume."""
 
+from taskmix.training._blend import Blend, blended
 from taskmix.training._draws import DrawnCollate, DrawnRow, DrawnRows, read_draws
 from taskmix.training._evaluate import (
     evaluate,
@@ -30,7 +31,13 @@ from taskmix.training._steps import batch_costs
 from taskmix.training._streams import Stream, mixed_seed
 from taskmix.training._trackers import MLflowListener, TensorBoardListener, WandbListener
 from taskmix.training._train import BestTracker, check_training, train
-from taskmix.training._trained_model import Answers, HeldPart, TrainedModel, TrainedPart
+from taskmix.training._trained_model import (
+    Answers,
+    HeldPart,
+    PeerPart,
+    TrainedModel,
+    TrainedPart,
+)
 from taskmix.training._trainer import connect_trainer
 from taskmix.training._written import WritesText, WrittenRows, foresee, score_written
 from taskmix.training._zip_loaders import ZippedLoaders, zip_loaders
@@ -38,6 +45,7 @@ from taskmix.training._zip_loaders import ZippedLoaders, zip_loaders
 __all__ = [
     "Answers",
     "BestTracker",
+    "Blend",
     "CheckpointEvent",
     "DistributedRanks",
     "DrawnCollate",
@@ -51,6 +59,7 @@ __all__ = [
     "MLflowListener",
     "MixedStream",
     "OtherRankError",
+    "PeerPart",
     "PolicyBatchSampler",
     "Ranks",
     "Scheduler",
@@ -66,6 +75,7 @@ __all__ = [
     "WrittenRows",
     "ZippedLoaders",
     "batch_costs",
+    "blended",
     "check_training",
     "connect_trainer",
     "evaluate",

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from taskmix.errors import OptionError
-from taskmix.models import HardSharing
+from taskmix.models import FittedPeer, HardSharing
 from taskmix.tasks import (
     WRITTEN,
     EncodedTasks,
@@ -29,6 +29,7 @@ from taskmix.tasks import (
     held_inputs,
     rows_by_task,
 )
+from taskmix.training._blend import Blend, blended
 from taskmix.training._evaluate import outputs_of
 from taskmix.training._written import written_answers
 
@@ -62,26 +63,35 @@ class TrainedPart:
         self, question: Question, rows: NewRows, *, strict: bool = False
     ) -> tuple[Tensor, Any, tuple[str, ...]]:
         """What the model says to rows, their inputs, and what is to be noted about these."""
-        encoded, inputs, notes = self._encoded(question, rows, strict)
+        inputs, notes = self.read(question, rows, strict=strict)
+        return self.answer(question, inputs), inputs, notes
+
+    def read(
+        self, question: Question, rows: NewRows, *, strict: bool = False
+    ) -> tuple[Any, tuple[str, ...]]:
+        """The inputs of rows, and what is to be noted about them."""
+        return question.read(rows, self.learned, strict=strict)
+
+    def answer(self, question: Question, inputs: Any) -> Tensor:
+        """What the model says to inputs that were read."""
+        encoded = self._encoded(question, inputs)
         found = outputs_of(self.model, encoded, self._head(question))
         if found.dim() == 3:  # [sentence, word, class], padded to the longest sentence
             lengths = [len(words) for words in inputs.column("tokens").to_pylist()]
             found = torch.cat([row[:count] for row, count in zip(found, lengths, strict=True)])
-        return found, inputs, notes
+        return found
 
     def written(
         self, question: Question, rows: NewRows, *, strict: bool = False
     ) -> tuple[Answers, tuple[str, ...]]:
         """The answers that the model writes, or how well it foresees texts; and what is to be noted."""
-        encoded, _, notes = self._encoded(question, rows, strict)
+        inputs, notes = self.read(question, rows, strict=strict)
+        encoded = self._encoded(question, inputs)
         return Answers(written_answers(self.model, encoded, self._head(question))), notes
 
-    def _encoded(
-        self, question: Question, rows: NewRows, strict: bool
-    ) -> tuple[EncodedTasks, Any, tuple[str, ...]]:
-        inputs, notes = question.read(rows, self.learned, strict=strict)
+    def _encoded(self, question: Question, inputs: Any) -> EncodedTasks:
         tasks = TaskSet((question.unanswered(inputs),))
-        return encode_with(self.architecture.encoding, self.learned, tasks), inputs, notes
+        return encode_with(self.architecture.encoding, self.learned, tasks)
 
     def _head(self, question: Question) -> int:
         return [each.name for each in self.questions].index(question.name)
@@ -103,10 +113,12 @@ class HeldPart(TrainedPart):
     torch.Size([3, 2])
     """
 
-    def outputs(
+    def read(
         self, question: Question, rows: NewRows, *, strict: bool = False
-    ) -> tuple[Tensor, Any, tuple[str, ...]]:
-        inputs = held_inputs(rows, self.learned.get("collate"))
+    ) -> tuple[Any, tuple[str, ...]]:
+        return held_inputs(rows, self.learned.get("collate")), ()
+
+    def answer(self, question: Question, inputs: Any) -> Tensor:
         head = self.model.heads[[each.name for each in self.questions].index(question.name)]
         device = next(self.model.parameters()).device
         inputs = inputs.to(device)
@@ -115,11 +127,55 @@ class HeldPart(TrainedPart):
                 head(self.model.encoder(inputs.batch(places))).float().cpu()
                 for places in torch.split(torch.arange(len(inputs), device=device), ROWS)
             ]
-        return torch.cat(found), None, ()
+        return torch.cat(found)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PeerPart:
+    """A fitted peer, and the tasks that it answers for.
+
+    >>> from taskmix.models import LinearPeer
+    >>> from taskmix.tasks import digits_tasks
+    >>> tasks = digits_tasks().select(("parity", "half"))
+    >>> part = PeerPart(fitted=LinearPeer(strength=1.0).fit(tasks), answers=("parity",))
+    >>> outputs, _, _ = part.outputs(part.questions[0], tasks["parity"].splits["test"].inputs[:5])
+    >>> outputs.shape
+    torch.Size([5, 2])
+    """
+
+    fitted: FittedPeer
+    answers: tuple[str, ...]
+
+    @property
+    def questions(self) -> tuple[Question, ...]:
+        return self.fitted.questions
+
+    @property
+    def learned(self) -> Mapping[str, Any]:
+        """What its reading of tables learned."""
+        columns = self.fitted.features.columns
+        return {} if columns is None else columns.learned
+
+    def outputs(
+        self, question: Question, rows: NewRows, *, strict: bool = False
+    ) -> tuple[Tensor, Any, tuple[str, ...]]:
+        """What the peer says to rows, their inputs, and what is to be noted about these."""
+        inputs, notes = self.read(question, rows, strict=strict)
+        return self.answer(question, inputs), inputs, notes
+
+    def read(
+        self, question: Question, rows: NewRows, *, strict: bool = False
+    ) -> tuple[Any, tuple[str, ...]]:
+        """The inputs of rows, and what is to be noted about them."""
+        return question.read(rows, self.learned, strict=strict)
+
+    def answer(self, question: Question, inputs: Any) -> Tensor:
+        """What the peer says to inputs that were read."""
+        return self.fitted.outputs(question.name, inputs)
 
 
 class TrainedModel:
-    """Answers for new rows; of a plan with groups, each task by the model of its group.
+    """Answers for new rows: each task by the part that is for it, or by a blend of several parts.
 
     >>> from taskmix.models import Perceptron
     >>> from taskmix.tasks import Question, digits_tasks, learned_by
@@ -134,13 +190,37 @@ class TrainedModel:
     [['label', 'probability']]
     """
 
-    def __init__(self, parts: Sequence[TrainedPart]) -> None:
+    def __init__(
+        self,
+        parts: Sequence[TrainedPart | PeerPart],
+        blends: Mapping[str, Blend] | None = None,  # by task
+    ) -> None:
         self._parts = tuple(parts)
+        self._blends = dict(blends or {})
+        for name, blend in self._blends.items():
+            self._check_blend(name, blend)
+
+    def _check_blend(self, name: str, blend: Blend) -> None:
+        asked = [
+            question
+            for member in blend.members
+            if member < len(self._parts)
+            for question in self._parts[member].questions
+            if question.name == name
+        ]
+        kinds = {(question.kind, question.labels) for question in asked}
+        written = {question.kind for question in asked} & WRITTEN
+        if len(asked) < len(blend.members) or len(kinds) > 1 or (written and len(asked) > 1):
+            raise OptionError(
+                f"The members of a blend should be parts that learned `{name}`, with the same labels. "
+                f"Found {blend.members} of {len(self._parts)} parts."
+            )
 
     @property
     def tasks(self) -> tuple[str, ...]:
         """The tasks that it answers for."""
-        return tuple(name for part in self._parts for name in part.answers)
+        names = (name for part in self._parts for name in part.answers)
+        return tuple(dict.fromkeys((*names, *self._blends)))
 
     def __repr__(self) -> str:
         return f"TrainedModel({', '.join(self.tasks)})"
@@ -185,14 +265,14 @@ class TrainedModel:
 
     def probabilities(self, rows: NewRows, task: str | None = None) -> NDArray[np.float64]:
         """[row, class], of a task whose answers are classes, in the order of `question(task).labels`."""
-        part, question = self._find(task)
+        members, question = self._find(task)
         if question.kind not in ("classification", "multilabel"):
             raise OptionError(
                 f"Probabilities should be asked of a task with classes. Found {question.kind} in "
                 f"`{question.name}`. Use `predict`."
             )
         found = Path(rows) if isinstance(rows, str) else rows
-        outputs, _, _ = part.outputs(question, found)
+        outputs, _, _ = self._outputs(members, question, found)
         if question.kind == "multilabel":  # each label has a probability of its own
             return torch.sigmoid(outputs.double()).numpy()
         return torch.softmax(outputs.double(), dim=-1).numpy()
@@ -205,12 +285,14 @@ class TrainedModel:
         strict: bool,
         on_note: Callable[[str], None] | None,
     ) -> Answers:
-        part, question = self._find(task)
+        members, question = self._find(task)
         written = Answers()
         if question.kind in WRITTEN:
-            written, notes = part.written(question, rows, strict=strict)
+            writer = members[0]
+            assert isinstance(writer, TrainedPart)
+            written, notes = writer.written(question, rows, strict=strict)
         else:
-            outputs, inputs, notes = part.outputs(question, rows, strict=strict)
+            outputs, inputs, notes = self._outputs(members, question, rows, strict=strict)
         for note in notes:
             sentence = f"{note[0].upper()}{note[1:]}."
             if on_note is None:
@@ -233,12 +315,33 @@ class TrainedModel:
             )
         return _tagged(inputs.column("tokens").to_pylist(), labels, best.tolist())
 
-    def _find(self, task: str | None) -> tuple[TrainedPart, Question]:
+    def _outputs(
+        self,
+        members: Sequence[TrainedPart | PeerPart],
+        question: Question,
+        rows: NewRows,
+        *,
+        strict: bool = False,
+    ) -> tuple[Tensor, Any, tuple[str, ...]]:
+        """One output of all members, who answer to the same inputs, read once."""
+        reader = next((part for part in members if "columns" in part.learned), members[0])
+        inputs, notes = reader.read(question, rows, strict=strict)
+        found = [part.answer(question, inputs) for part in members]
+        if question.name not in self._blends:
+            return found[0], inputs, notes
+        return blended(question.kind, found, self._blends[question.name]), inputs, notes
+
+    def _find(self, task: str | None) -> tuple[list[TrainedPart | PeerPart], Question]:
+        """The parts that answer for a task, and what it asks."""
         if task is None and len(self.tasks) == 1:
             task = self.tasks[0]
-        for part in self._parts:
-            if task in part.answers:
-                return part, next(each for each in part.questions if each.name == task)
+        members: list[TrainedPart | PeerPart]
+        if task in self._blends:
+            members = [self._parts[place] for place in self._blends[task].members]
+        else:
+            members = [part for part in self._parts if task in part.answers][:1]
+        for part in members:
+            return members, next(each for each in part.questions if each.name == task)
         found = "none" if task is None else f"`{task}`"
         raise OptionError(
             f"The task should be one that the model answers for: {', '.join(self.tasks)}. Found "
