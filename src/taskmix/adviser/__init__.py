@@ -3,9 +3,9 @@
 from taskmix.adviser._advice import AdviseOptions, News
 from taskmix.adviser._advise import ASK_AGAIN, IN_PYTHON, MODEL, TRAIN, advise, advise_on
 from taskmix.adviser._advised import Advised
+from taskmix.adviser._blend import Blends, fit_blends
 from taskmix.adviser._budget import Budget, parse_time, typed_time
 from taskmix.adviser._candidates import baselines
-from taskmix.adviser._blend import Blends, fit_blends
 from taskmix.adviser._judge import Race, Standing, judge
 from taskmix.adviser._members import Member
 from taskmix.adviser._run_length import cheap_evaluations, useful_workers
@@ -13,17 +13,17 @@ from taskmix.adviser._scores import mean_comparable
 
 __all__ = [
     "ASK_AGAIN",
+    "IN_PYTHON",
+    "MODEL",
+    "TRAIN",
     "AdviseOptions",
     "Advised",
     "Blends",
     "Budget",
-    "IN_PYTHON",
-    "MODEL",
     "Member",
     "News",
     "Race",
     "Standing",
-    "TRAIN",
     "advise",
     "advise_on",
     "baselines",

@@ -305,7 +305,7 @@ def _what_would_tell(advice: Advice, race: Race) -> str:
 
 def _rounded_up(number: float) -> int:
     unit = 10 ** max(len(str(math.ceil(number))) - 2, 0)
-    return math.ceil(number / unit) * unit
+    return int(math.ceil(number / unit) * unit)
 
 
 def _way(advice: Advice, chosen: Plan) -> str:

@@ -21,12 +21,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 
 from taskmix.adviser._members import Member, sentences_of
 from taskmix.tasks import MISSING, Task, TaskSet
-from taskmix.training import Blend
+from taskmix.training import Blend, blended
 
 Array = NDArray[np.float64]
 
@@ -61,15 +62,12 @@ def mix(
     task: Task, outputs: Sequence[Array], weights: Sequence[float], temperatures: Sequence[float]
 ) -> Array:
     """Log probabilities, logits of several labels, or values."""
-    if task.kind == "regression":
-        return np.asarray(np.tensordot(weights, [each.reshape(-1) for each in outputs], axes=1))
-    shares = [
-        _probabilities(task, each / heat) for each, heat in zip(outputs, temperatures, strict=True)
-    ]
-    mean = np.clip(np.tensordot(weights, shares, axes=1), FLOOR**2, 1.0)
-    if task.kind != "multilabel":
-        return np.asarray(np.log(mean))
-    return np.asarray(np.log(mean) - np.log1p(-np.minimum(mean, 1 - FLOOR**2)))
+    blend = Blend(
+        members=tuple(range(len(outputs))),
+        weights=tuple(weights),
+        temperatures=tuple(temperatures),
+    )
+    return np.asarray(blended(task.kind, [torch.from_numpy(each) for each in outputs], blend))
 
 
 def fit_blends(
@@ -279,7 +277,7 @@ class _Dev:
     def _value(self, place: int) -> Array:
         return self._outputs[place].reshape(-1)
 
-    def _of_truth(self, chosen: Sequence[int], heats: Sequence[float], rows: Array) -> Array:
+    def _of_truth(self, chosen: Sequence[int], heats: Sequence[float], rows: NDArray[np.bool_]) -> Array:
         """[member, row], the probability of what is true; of several labels each is a row."""
         found = []
         for place, heat in zip(chosen, heats, strict=True):

@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from taskmix.engine._run import Executed, Run, model_of_run
 from taskmix.engine._saved import save_models
+from taskmix.models import FittedPeer
 from taskmix.records import Study
 from taskmix.tasks import HeldEncoding, Question, learned_by
-from taskmix.training import HeldPart, Score, TrainedModel, TrainedPart, mean_score
+from taskmix.training import (
+    Blend,
+    HeldPart,
+    PeerPart,
+    Score,
+    TrainedModel,
+    TrainedPart,
+    mean_score,
+)
 
 
-def trained_model(trained: Sequence[tuple[Run, Sequence[str]]], study: Study) -> TrainedModel:
-    """The best parameters of runs that are done, each with the tasks that it is for.
+def trained_model(
+    trained: Sequence[tuple[Run, Sequence[str]]],
+    study: Study,
+    *,
+    peers: Sequence[tuple[FittedPeer, Sequence[str]]] = (),  # and what each is for
+    blends: Mapping[str, Blend] | None = None,  # by task; members are runs, then peers, by place
+) -> TrainedModel:
+    """The best parameters of runs that are done, and fitted peers, each with the tasks it is for.
 
     >>> from taskmix.models import Perceptron
     >>> from taskmix.records import Study
@@ -23,7 +38,7 @@ def trained_model(trained: Sequence[tuple[Run, Sequence[str]]], study: Study) ->
     >>> trained_model([(run, ["parity", "half"])], study).tasks
     ('parity', 'half')
     """
-    parts = []
+    parts: list[TrainedPart | PeerPart] = []
     for run, answers in trained:
         model, encoded = model_of_run(run, study)
         tasks, encoding = run.load(), run.architecture.encoding
@@ -37,7 +52,8 @@ def trained_model(trained: Sequence[tuple[Run, Sequence[str]]], study: Study) ->
                 answers=tuple(answers),
             )
         )
-    return TrainedModel(parts)
+    parts += [PeerPart(fitted=fitted, answers=tuple(answers)) for fitted, answers in peers]
+    return TrainedModel(parts, blends)
 
 
 def keep_best(
