@@ -26,9 +26,9 @@ from taskmix.models._peer_linear import (
     USUAL_STRENGTH,
     LinearGroup,
     LinearScores,
+    PeerRows,
     Sharing,
-    TaskRows,
-    known_targets,
+    rows_with_target,
     shared_groups,
     stacked,
 )
@@ -292,7 +292,7 @@ def peers_for(tasks: TaskSet, *, groups: Sequence[Sequence[str]] | None = None) 
     if not len(tasks) or not all(task.inputs in READABLE for task in tasks):
         return ()
     targets = [task.splits["train"].targets if task.size else np.zeros(0) for task in tasks]
-    rows = [TaskRows(Question.of(t), None, each) for t, each in zip(tasks, targets, strict=True)]
+    rows = [PeerRows(Question.of(t), None, each) for t, each in zip(tasks, targets, strict=True)]
     share = len(shared_groups(rows, "pooled", None)) < len(tasks)
     within = None if groups is None else tuple(map(tuple, groups))
     found: list[Peer] = [LinearPeer(sharing="alone")]
@@ -308,7 +308,7 @@ def peers_for(tasks: TaskSet, *, groups: Sequence[Sequence[str]] | None = None) 
 
 def _read(
     tasks: TaskSet, splits: tuple[str, ...], encoding: Encoding | None
-) -> tuple[PeerFeatures, list[TaskRows]]:
+) -> tuple[PeerFeatures, list[PeerRows]]:
     """The features of tasks, and what is to be learned from; `dev` too, unless it is learned from."""
     for task in tasks:
         if task.inputs not in READABLE:
@@ -322,7 +322,11 @@ def _read(
         question, dev = Question.of(task), task.splits.get("dev")
         some = [task.splits[name] for name in splits if name in task.splits]
         found: dict[str, Any] = {}
-        if dev is not None and "dev" not in splits and known_targets(question, dev.targets).any():
+        if (
+            dev is not None
+            and "dev" not in splits
+            and rows_with_target(question, dev.targets).any()
+        ):
             lengths = _lengths(dev.inputs) if task.kind == "tagging" else ()
             matrix = features.matrix(question, dev.inputs)
             found = {"dev_features": matrix, "dev_targets": dev.targets, "dev_lengths": lengths}
@@ -330,7 +334,7 @@ def _read(
             empty = question.unanswered(tasks[task.name].splits[next(iter(task.splits))].inputs[:0])
             some = list(empty.splits.values())
         rows.append(
-            TaskRows(
+            PeerRows(
                 question,
                 stacked([features.matrix(question, split.inputs) for split in some]),
                 np.concatenate([split.targets for split in some]),
@@ -369,7 +373,7 @@ def _lengths(inputs: pa.Table) -> tuple[int, ...]:
 
 
 def _answers(
-    group: Sequence[TaskRows],
+    group: Sequence[PeerRows],
     scores: Sequence[LinearScores | TreeScores | None],
     seen: tuple[int, ...],
 ) -> list[TaskAnswer]:
@@ -405,13 +409,13 @@ def _prior(question: Question, targets: NDArray[Any]) -> tuple[float, ...]:
     return tuple((counts / counts.sum()).tolist())
 
 
-def _dev_loss(rows: Sequence[TaskRows], answers: Sequence[TaskAnswer]) -> float:
+def _dev_loss(rows: Sequence[PeerRows], answers: Sequence[TaskAnswer]) -> float:
     """The mean over tasks of the log loss, or of the squared error in variances; 0 without dev rows."""
     losses = []
     for each, answer in zip(rows, answers, strict=True):
         if each.dev_features is None or each.dev_targets is None:
             continue
-        known = known_targets(each.question, each.dev_targets)
+        known = rows_with_target(each.question, each.dev_targets)
         found = answer.outputs(each.dev_features, each.dev_lengths)[known]
         targets = each.dev_targets[known]
         if answer.kind == "regression":
@@ -425,7 +429,7 @@ def _dev_loss(rows: Sequence[TaskRows], answers: Sequence[TaskAnswer]) -> float:
     return float(np.mean(losses)) if losses else 0.0
 
 
-def _chains(rows: Sequence[TaskRows], places: Sequence[Sequence[int]]) -> dict[int, TagChain]:
+def _chains(rows: Sequence[PeerRows], places: Sequence[Sequence[int]]) -> dict[int, TagChain]:
     """How tags follow each other, in each task with tags; in all tasks that learn together."""
     found: dict[int, TagChain] = {}
     for some in places:

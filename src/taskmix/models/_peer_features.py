@@ -40,6 +40,7 @@ Matrix: TypeAlias = Any  # [row, feature], an array or a sparse matrix of scipy'
 READABLE: frozenset[InputKind] = frozenset({"text", "pair", "table", "tokens"})
 OVERLAPS = 3  # features of how the texts of a pair overlap; each counts as much as a text
 MOST_WINDOWS = 100_000  # features of words in their windows, the most frequent ones
+MANY_WORDS = 500  # from here on, what was seen once costs twice the seconds and teaches nothing
 NO_WORD = np.uint64(0x5EED)  # stands for what is beyond the end of a sentence
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 
@@ -136,6 +137,8 @@ class Windows:
         found = [_window_keys(table.column("tokens").to_pylist()) for table in tables]
         every = np.concatenate([np.zeros(0, np.uint64), *(keys.ravel() for keys in found)])
         keys, counts = np.unique(every, return_counts=True)
+        words = sum(map(len, found))
+        keys, counts = (each[counts >= (2 if words > MANY_WORDS else 1)] for each in (keys, counts))
         return cls(np.sort(keys[np.argsort(-counts, kind="stable")[:MOST_WINDOWS]]))
 
     def matrix(self, table: pa.Table) -> Matrix:

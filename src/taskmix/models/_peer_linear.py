@@ -33,7 +33,7 @@ Values: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class TaskRows:
+class PeerRows:
     """The rows of a task that a peer learns from, and those that it is chosen by."""
 
     question: Question
@@ -47,10 +47,10 @@ class TaskRows:
     @property
     def known(self) -> NDArray[np.bool_]:
         """[row], whether there is something to learn from."""
-        return known_targets(self.question, self.targets)
+        return rows_with_target(self.question, self.targets)
 
 
-def known_targets(question: Question, targets: NDArray[Any]) -> NDArray[np.bool_]:
+def rows_with_target(question: Question, targets: NDArray[Any]) -> NDArray[np.bool_]:
     """[row], whether a row has a target; of several labels, any of them."""
     if question.kind == "regression":
         return np.asarray(~np.isnan(targets))
@@ -75,7 +75,7 @@ class LinearScores:
 class LinearGroup:
     """Tasks that are fitted together, one of them or several with the same answers."""
 
-    rows: Sequence[TaskRows]
+    rows: Sequence[PeerRows]
     sharing: Sharing
     _fits: dict[int, Any] = field(default_factory=dict)  # by output, for the next one to begin with
 
@@ -205,7 +205,7 @@ def _triangular_root(columns: Matrix) -> Values:
 
 
 def shared_groups(
-    rows: Sequence[TaskRows], sharing: str, groups: Sequence[Sequence[str]] | None
+    rows: Sequence[PeerRows], sharing: str, groups: Sequence[Sequence[str]] | None
 ) -> list[list[int]]:
     """The places of tasks that are fitted together: the same answers to the same kind of input."""
     found: dict[Any, list[int]] = {}
@@ -221,7 +221,7 @@ def shared_groups(
     return [part for places in found.values() for part in _of_one_unit(rows, places)]
 
 
-def _of_one_unit(rows: Sequence[TaskRows], places: list[int]) -> list[list[int]]:
+def _of_one_unit(rows: Sequence[PeerRows], places: list[int]) -> list[list[int]]:
     """Regressions together whose targets spread alike; everything else as it is."""
     if rows[places[0]].question.kind != "regression":
         return [places]

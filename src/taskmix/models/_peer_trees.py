@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from taskmix.models._peer_linear import TaskRows
+from taskmix.models._peer_linear import PeerRows
 from taskmix.tasks import MISSING
 
 ITERATIONS = (10, 20, 40, 80, 160)  # to choose from
@@ -115,7 +115,7 @@ class TreeScores:
 class TreeGroup:
     """Tasks whose rows grow trees together, one of them or several with the same answers."""
 
-    def __init__(self, rows: Sequence[TaskRows], *, iterations: int) -> None:
+    def __init__(self, rows: Sequence[PeerRows], *, iterations: int) -> None:
         kind = rows[0].question.kind
         self._codes = _task_codes(rows)
         targets = np.concatenate([each.targets[each.known] for each in rows])
@@ -165,7 +165,7 @@ def _grow(
     return Forest.of(model.fit(features, targets))
 
 
-def _task_codes(rows: Sequence[TaskRows]) -> list[float | None]:
+def _task_codes(rows: Sequence[PeerRows]) -> list[float | None]:
     """What stands for each task in the column of tasks: its place by the mean of its targets."""
     if len(rows) == 1:
         return [None]
