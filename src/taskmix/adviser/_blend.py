@@ -277,7 +277,9 @@ class _Dev:
     def _value(self, place: int) -> Array:
         return self._outputs[place].reshape(-1)
 
-    def _of_truth(self, chosen: Sequence[int], heats: Sequence[float], rows: NDArray[np.bool_]) -> Array:
+    def _of_truth(
+        self, chosen: Sequence[int], heats: Sequence[float], rows: NDArray[np.bool_]
+    ) -> Array:
         """[member, row], the probability of what is true; of several labels each is a row."""
         found = []
         for place, heat in zip(chosen, heats, strict=True):

@@ -7,9 +7,9 @@ rows were a sample, and so will be the test rows:
 
 with s the deviation over n seeds and e the sampling error of the metric on so many rows. The interval
 is a prediction interval for one score, with Student's quantile at the degrees of freedom that the sum
-has (Welch and Satterthwaite): the errors of rows are known, that of few seeds is not, and where rows are
-most of it the interval is no wider for the seeds' sake. A score at its bound is no proof: half a row more
-on either side is counted (Agresti and Coull, 1998).
+has (Welch and Satterthwaite): the errors of rows are known, that of few seeds is not, and where rows
+are most of it the interval is no wider for the seeds' sake. A score at its bound is no proof: half a
+row more on either side is counted (Agresti and Coull, 1998).
 """
 
 from __future__ import annotations
