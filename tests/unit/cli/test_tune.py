@@ -87,29 +87,6 @@ def test_heads_are_the_default_on_a_cpu_and_learn(
     assert means["test"] > 0.95
 
 
-def test_advice_on_vectors_says_what_was_read_and_is_kept(
-    encoder: Path, texts: Path, tmp_path: Path, cli: Program
-) -> None:
-    words = (
-        "advise",
-        texts,
-        "--model",
-        encoder,
-        *["--device", "cpu", "--workers", "1", "--steps", "20"],
-    )
-    out = cli.out(*words, "--budget", "40-steps", "--out", tmp_path / "s")
-    assert "Reading all texts with the encoder, once." in out
-    assert (tmp_path / "s/plan.json").exists()
-
-
-def test_texts_without_a_pretrained_model_get_a_hint(
-    texts: Path, tmp_path: Path, cli: Program
-) -> None:
-    assert "A pretrained encoder usually scores" in cli.out(
-        "train", texts, "--steps", "2", "--out", tmp_path / "s"
-    )
-
-
 def test_a_plan_that_merges_models_is_carried_out_kept_and_answers(
     encoder: Path, texts: Path, tmp_path: Path, cli: Program
 ) -> None:
