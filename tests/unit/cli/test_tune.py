@@ -112,18 +112,6 @@ def test_a_plan_that_merges_models_is_carried_out_kept_and_answers(
     assert cli("predict", kept, rows, "--task", "films") == 0
 
 
-def test_the_adviser_races_merged_models_of_a_pretrained_one(
-    encoder: Path, texts: Path, tmp_path: Path, cli: Program
-) -> None:
-    words = ("advise", texts, "--model", encoder, "--device", "cpu", "--workers", "1")
-    words += ("--budget", "160-steps", "--steps", "10", "--out", tmp_path / "s", "--json")
-    assert cli(*words) == 0
-    advice = json.loads((tmp_path / "s" / "advice.json").read_text())
-    (row,) = (each for each in advice["candidates"] if each["name"] == "merged")
-    assert row["words"] == "each task alone, then merged into one model by task arithmetic"
-    assert row["runs"]
-
-
 def test_ways_are_run_on_frozen_features_first_and_on_adapters_where_they_may_be_the_best(
     encoder: Path, texts: Path, tmp_path: Path, cli: Program
 ) -> None:
