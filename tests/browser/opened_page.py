@@ -144,19 +144,6 @@ class Opened:
             self.page.wait_for_timeout(100)
         raise AssertionError("Some charts were not drawn within 30 seconds.")
 
-    def must_fit(self, width: int) -> None:
-        """With everything unfolded, the page scrolls in one direction only."""
-        self.all_drawn()
-        for details in self.page.locator("details").all():
-            details.evaluate("element => element.open = true")
-        self.all_drawn()
-        assert self.page.evaluate("document.documentElement.scrollWidth") <= width
-        for chart in self.page.locator(".chart svg").all():
-            box = chart.bounding_box()
-            assert box is not None
-            assert box["x"] >= 0
-            assert box["x"] + box["width"] <= width
-
     def must_be_readable(self) -> None:
         """No words beyond the edge, cut off or on top of each other, and nothing asked from outside."""
         width = self.page.viewport_size["width"]  # type: ignore[index]

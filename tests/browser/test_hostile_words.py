@@ -8,14 +8,11 @@ from pathlib import Path
 
 import pytest
 from opened_page import LIGHT, SCRIPT_NAME, Open, Opened
-from synthetic_advice import advice_document, comparison_document
 from synthetic_laws import laws_document
 from synthetic_mixtures import mixtures_document
-from synthetic_study import synthetic_data
-from synthetic_transfer import transfer_document
 
 from taskmix.cli import run_command
-from taskmix.report import report_html, write_laws_page, write_mixture_page, write_mixtures_page
+from taskmix.report import write_laws_page, write_mixture_page, write_mixtures_page
 from taskmix.sequences import Markov, SequenceMixture
 
 pytestmark = pytest.mark.browser
@@ -43,20 +40,6 @@ def test_a_page_of_a_mixture_shows_hostile_names_as_text(tmp_path: Path, opened:
     assert shown.page.locator("script").count() == 0
 
 
-def test_a_page_of_transfer_shows_hostile_names_as_text(tmp_path: Path, opened: Open) -> None:
-    names = [SCRIPT_NAME, IMAGE, "`x`", '" onmouseover="alert(3)', "plain"]
-    data = synthetic_data(names, ("uniform", SCRIPT_NAME), steps=40)
-    path = tmp_path / "page.html"
-    path.write_text(report_html(replace(data, title=IMAGE, transfer=transfer_document(names))))
-    shown = opened(path, LIGHT)
-    shown.all_drawn()
-    must_be_harmless(shown)
-    assert shown.page.locator("h1").inner_text() == IMAGE
-    assert shown.page.locator("#transfer tbody th").all_inner_texts() == ["alone", *names]
-    assert shown.page.locator("[onmouseover]").count() == 0
-    assert SCRIPT_NAME in shown.page.locator("header .lines").inner_text()
-
-
 def test_a_page_of_mixtures_shows_hostile_domains_as_text(tmp_path: Path, opened: Open) -> None:
     names = [SCRIPT_NAME, IMAGE, "`x`", '" onmouseover="alert(3)']
     document = mixtures_document(names, [IMAGE, SCRIPT_NAME])
@@ -79,23 +62,6 @@ def test_a_page_of_laws_shows_hostile_columns_as_text(tmp_path: Path, opened: Op
     assert SCRIPT_NAME in shown.page.locator("h1").inner_text()
     assert shown.page.locator("script").count() == 3
     assert shown.page.locator("#curves h3").all_inner_texts() == [SCRIPT_NAME, IMAGE]
-
-
-def test_a_promise_with_hostile_names_is_text(tmp_path: Path, opened: Open) -> None:
-    names = [SCRIPT_NAME, IMAGE]
-    advice = advice_document(names, (SCRIPT_NAME, IMAGE))
-    data = replace(
-        synthetic_data(names, (SCRIPT_NAME, IMAGE), steps=40),
-        advice=advice,
-        comparison=comparison_document(advice.expected),
-    )
-    path = tmp_path / "page.html"
-    path.write_text(report_html(data))
-    shown = opened(path, LIGHT)
-    shown.all_drawn()
-    must_be_harmless(shown)
-    assert shown.page.locator("#delivered tbody th").all_inner_texts() == names
-    assert shown.page.locator("#delivered .say code").all_inner_texts() == [SCRIPT_NAME]
 
 
 def test_a_task_folder_with_a_hostile_name_goes_all_the_way_to_the_page(

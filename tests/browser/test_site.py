@@ -60,45 +60,6 @@ def test_search_works_from_a_file_and_asks_nobody(site: Path, browser: Browser) 
     context.close()
 
 
-ECHO = """
-self.onmessage = (event) => {
-  event.data.words.push("from the worker");
-  self.postMessage(event.data);
-  event.data.words.push("too late");
-};
-"""
-EXCHANGE = """(address) => new Promise((done) => {
-  const worker = new Worker(address);
-  const sent = { words: ["sent"] };
-  const heard = [];
-  worker.onmessage = (event) => {
-    heard.push(event.data.words.slice());
-    if (heard.length === 2) done({ heard, sent: sent.words });
-    else worker.postMessage(sent); // the second time the script is there already
-  };
-  worker.postMessage(sent);
-  sent.words.push("changed by the page");
-})"""
-
-
-def test_a_message_to_or_from_the_search_is_a_copy_as_with_a_worker(
-    site: Path, browser: Browser
-) -> None:
-    (site / "echo.js").write_text(ECHO, encoding="utf-8")
-    page = browser.new_page()
-    page.goto((site / "index.html").as_uri())
-    found = page.evaluate(EXCHANGE, "echo.js")
-    assert found["heard"] == [
-        ["sent", "from the worker"],
-        ["sent", "changed by the page", "from the worker"],
-    ]
-    assert found["sent"] == ["sent", "changed by the page"]
-    refused = "address => { try { new Worker(address).postMessage({ act: () => 1 }); return ''; }"
-    refused += " catch (error) { return error.name; } }"
-    assert page.evaluate(refused, "echo.js") == "DataCloneError"  # as a worker says it
-    page.close()
-
-
 def test_the_site_fits_a_phone(site: Path, browser: Browser) -> None:
     context = browser.new_context(viewport={"width": 360, "height": 740}, is_mobile=True)
     page = context.new_page()

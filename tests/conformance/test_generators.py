@@ -275,15 +275,6 @@ def test_statistics_of_parts_add_up_to_those_of_the_whole(name: str) -> None:
 
 
 @every_generator
-def test_log_likelihoods_that_come_for_free_are_the_same(name: str) -> None:
-    options, prepared, weights, parameters = begin(name, draw(name))
-    free = options.expect(parameters, prepared, weights).log_likelihood
-    if free is not None:
-        asked = options.log_likelihood(parameters, prepared)
-        np.testing.assert_allclose(free[weights > 0], asked[weights > 0])
-
-
-@every_generator
 def test_generators_of_a_block_do_not_know_of_each_other(name: str) -> None:
     options, prepared, weights, parameters = begin(name, draw(name))
     second = np.array([1])

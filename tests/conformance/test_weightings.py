@@ -6,11 +6,9 @@ sees is known to the last bit. A `Player` runs it through the user's one line.
 
 from __future__ import annotations
 
-import inspect
 import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
-from pathlib import Path
 from typing import Any, Literal
 
 import pytest
@@ -33,7 +31,6 @@ from taskmix.weighting import (
     BanditMTL,
     CAGrad,
     ConFIG,
-    CountsEpochs,
     DynamicWeightAverage,
     Equal,
     ExcessMTL,
@@ -44,7 +41,6 @@ from taskmix.weighting import (
     GradVac,
     GroupDRO,
     HasOwnScale,
-    LearnsAfterStep,
     NashMTL,
     Needs,
     PCGrad,
@@ -197,46 +193,6 @@ def test_every_public_method_is_in_the_suite() -> None:
     assert public == {case.name for case in CASES}
 
 
-def test_each_public_name_lives_in_one_private_file() -> None:
-    for name in weighting.__all__:
-        if not name.startswith("Any"):
-            module = getattr(weighting, name).__module__
-            assert module.startswith("taskmix.weighting._"), name
-
-
-@every_method
-def test_a_file_tells_the_paper_the_cost_and_what_scale_and_shift_do(case: Case) -> None:
-    module = inspect.getmodule(type(case.method))
-    assert module is not None
-    text = " ".join((module.__doc__ or "").split())
-    assert "Cost:" in text
-    assert "Scale" in text
-    assert "hift" in text
-    assert len(Path(inspect.getfile(type(case.method))).read_text().splitlines()) < 300
-
-
-ALWAYS = {"init"}
-BY_FAMILY = {True: {"balance"}, False: {"weigh", "update"}}  # whether gradients are compared
-OPTIONAL: dict[str, tuple[type, Needs | None]] = {
-    "after_step": (LearnsAfterStep, Needs.LOSSES_AFTER),
-    "end_epoch": (CountsEpochs, Needs.EPOCH),
-    "unscaled": (HasOwnScale, None),
-}
-
-
-@every_method
-def test_a_method_has_the_calls_it_declares_and_declares_those_it_has(case: Case) -> None:
-    kind = type(case.method)
-    declared = {call for call, (base, _) in OPTIONAL.items() if base in kind.__mro__}
-    own = {name for name, value in vars(kind).items() if callable(value) and name[0] != "_"}
-    expected = ALWAYS | BY_FAMILY[case.method.needs.gradients_of_tasks] | declared
-    options = {item.name for item in fields(kind)}  # type: ignore[arg-type]
-    assert own - options == expected
-    for call, (_, need) in OPTIONAL.items():
-        if need is not None:
-            assert (call in declared) == (need in case.method.needs), call
-
-
 @dataclass(frozen=True)
 class Plain(Equal):
     """A method of one's own that says nothing more than `Equal`."""
@@ -284,21 +240,6 @@ def test_a_need_without_its_call_and_a_call_without_its_need_are_refused_in_word
         Balancer(Unheard())
     with pytest.raises(OptionError, match="`Unbalanced` should have `init` and `balance`"):
         Balancer(Unbalanced(), shared=nn.Linear(1, 1))
-
-
-@every_method
-def test_options_are_frozen_and_states_are_frozen_tensors(case: Case) -> None:
-    assert case.method.__dataclass_params__.frozen  # type: ignore[union-attr]
-
-    def check(state: Any) -> None:
-        if is_dataclass(state) and not isinstance(state, type):
-            assert state.__dataclass_params__.frozen  # type: ignore[attr-defined]
-            for item in fields(state):
-                check(getattr(state, item.name))
-        else:
-            assert state is None or isinstance(state, Tensor)
-
-    check(case.method.init(torch.ones(TASKS)))
 
 
 @every_method
@@ -635,20 +576,6 @@ def hostile(steps: int, seed: int = 0) -> Callable[[], Any]:
     return steps_of
 
 
-def survive(method: AnyWeighting, steps: int) -> None:
-    player = Player(method, dtype=torch.float32)
-    size = 0
-    for step, (values, gradients) in enumerate(hostile(steps)()):
-        info = player.step(values, gradients)
-        assert info.weights.isfinite().all(), (step, info.weights)
-        assert float(info.weights.abs().sum()) <= TASKS * (1 + 1e-4)
-        assert player.model.shared.grad is not None
-        assert player.model.shared.grad.isfinite().all()
-        if step == 20:
-            size = _numbers(player.balancer.state)
-    assert _numbers(player.balancer.state) == size
-
-
 def _numbers(state: Any) -> int:
     if isinstance(state, Tensor):
         return state.numel()
@@ -659,10 +586,14 @@ def _numbers(state: Any) -> int:
 
 @every_method
 def test_hostile_steps_leave_weights_finite_and_the_state_its_size(case: Case) -> None:
-    survive(case.method, steps=240)
-
-
-@every_method
-@pytest.mark.slow
-def test_a_hundred_thousand_hostile_steps_do_too(case: Case) -> None:
-    survive(case.method, steps=100_000)
+    player = Player(case.method, dtype=torch.float32)
+    size = 0
+    for step, (values, gradients) in enumerate(hostile(120)()):
+        info = player.step(values, gradients)
+        assert info.weights.isfinite().all(), (step, info.weights)
+        assert float(info.weights.abs().sum()) <= TASKS * (1 + 1e-4)
+        assert player.model.shared.grad is not None
+        assert player.model.shared.grad.isfinite().all()
+        if step == 20:
+            size = _numbers(player.balancer.state)
+    assert _numbers(player.balancer.state) == size

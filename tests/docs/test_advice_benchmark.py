@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from taskmix.tasks import digits_tasks, load_tasks
+from taskmix.tasks import load_tasks
 
 ROOT = Path(__file__).parents[2]
 
@@ -41,30 +41,3 @@ def test_folders_put_aside_are_refused_until_the_end(monkeypatch: pytest.MonkeyP
         advice.refuse_put_aside("somewhere/votes", final=False)
     advice.refuse_put_aside("somewhere/votes", final=True)
     advice.refuse_put_aside("somewhere/incomes", final=False)
-
-
-def test_four_harmful_tasks_are_added_and_asked_for_by_name(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
-    harm = importlib.import_module("_advice_harm")
-    tasks = digits_tasks()
-    spoiled = harm.spoil(tasks, seed=0)
-    assert len(spoiled.tasks) == len(tasks) + 4
-    (short,) = spoiled.names["few rows"]
-    assert spoiled.tasks[short].size == harm.FEW
-    (leaking,) = spoiled.names["leaking"]
-    dev = spoiled.tasks[leaking].splits["dev"]
-    told = dev.inputs.column("outcome").to_pylist()
-    labels = spoiled.tasks[leaking].labels
-    assert told == [f"answer{labels[int(target)]}" for target in dev.targets]
-
-    (wrong,) = spoiled.names["shuffled"]
-    findings = [{"kind": "leak", "tasks": [leaking]}, {"kind": "few rows", "tasks": ["another"]}]
-    advice = {"unlearned": [wrong], "plan": {"tasks": []}, "findings": findings}
-    assert harm.named(advice, spoiled) == {
-        "shuffled": True,
-        "copy": False,
-        "leaking": True,
-        "few rows": False,
-    }

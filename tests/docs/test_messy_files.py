@@ -49,8 +49,3 @@ def test_a_messy_file_is_read_or_refused_as_the_page_says(case: Case, tmp_path: 
 def test_the_page_has_the_tables_that_are_tried() -> None:
     _, heading, rest = PAGE.read_text(encoding="utf-8").partition("\n## ")
     assert heading + rest == f"\n{page_tables()}"
-
-
-def test_there_are_forty_kinds_at_least() -> None:
-    assert len(EVERY) >= 40
-    assert len({case.have for case in EVERY}) == len(EVERY)

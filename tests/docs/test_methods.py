@@ -7,7 +7,7 @@ import warnings
 
 import pytest
 from build import weighting_table
-from site_methods import Method, all_methods, markdown_of, maths, method_pages, options_table
+from site_methods import Method, all_methods, method_pages
 
 from taskmix.weighting import Needs
 
@@ -48,14 +48,6 @@ def test_every_generator_and_surrogate_has_a_page() -> None:
     assert of_family("surrogates") == surrogates
 
 
-def test_the_table_of_options_is_that_of_the_dataclass() -> None:
-    from taskmix.policies import Exp3S
-
-    lines = options_table(Exp3S).splitlines()
-    assert lines[4] == "| `alpha` | `float \\| None` | `None` | None: 1/t, as in the paper |"
-    assert len(lines) == 2 + len(dataclasses.fields(Exp3S))
-
-
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: str(method.name))
 def test_a_page_has_every_part(method: Method) -> None:
     page = PAGES[method.path]
@@ -75,26 +67,3 @@ def test_the_example_runs(method: Method, capsys: pytest.CaptureFixture[str]) ->
         warnings.simplefilter("ignore")
         exec(compile(method.example, method.path, "exec"), {"__name__": "example"})
     assert capsys.readouterr().out.strip()
-
-
-def test_words_of_a_module_become_markdown() -> None:
-    text = (
-        "What it does.\n\n    A. Author, 2020, Eq. $x_1$.\n\nCost: none.\nDepartures:\n- one\n- two"
-    )
-    found = markdown_of(text)
-    assert "> A. Author, 2020, Eq. <math" in found
-    assert "**Cost.** none." in found
-    assert "**Departures.** \n\n- one\n- two" in found
-
-
-def test_the_example_of_a_docstring_becomes_code() -> None:
-    found = markdown_of("What it does.\n\n>>> double(*[2])\n4\n\nMore words.")
-    assert found == "What it does.\n\n```pycon\n>>> double(*[2])\n4\n```\n\nMore words."
-
-
-def test_formulas_are_mathml_that_markdown_leaves_alone() -> None:
-    found = maths(r"so $a_i * b$ and $$\frac{1}{T} \sum_t L_t$$.")
-    assert found.count("<math") == 2
-    assert 'display="block"' in found
-    assert "*" not in found
-    assert "_" not in found

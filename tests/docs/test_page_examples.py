@@ -69,8 +69,3 @@ def test_most_blocks_run_and_every_setup_is_of_a_page() -> None:
     all_blocks = sum(len(BLOCK.findall(text)) for text in texts)
     assert sum(len(blocks_to_run(text)) for text in texts) >= 0.8 * all_blocks
     assert set(SETUPS) <= set(PAGES)
-
-
-def test_a_block_is_left_out_only_with_a_reason() -> None:
-    text = "```python\na = 1\n```\n\n<!-- not run: it needs a cluster -->\n```python\nb\n```\n"
-    assert blocks_to_run(text) == ["a = 1\n"]

@@ -88,16 +88,6 @@ def test_a_line_with_a_slip_would_be_noticed(line: str, commands: dict[str, Any]
         parse(commands, line)
 
 
-def test_command_lines_are_found_wherever_they_stand() -> None:
-    text = (
-        "Words.\n\n    taskmix report study\n\n```sh\ntaskmix demo \\\n  --seeds 3  # three\n```\n"
-    )
-    assert list(command_lines(text)) == [
-        "taskmix demo    --seeds 3  # three",
-        "taskmix report study",
-    ]
-
-
 def test_links_of_the_readme_lead_somewhere() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     for target in re.findall(r"\]\(([^)#]+)[^)]*\)", text):

@@ -61,16 +61,6 @@ def test_every_command_has_a_page_with_all_its_options_and_a_line_in_the_list(wo
                 assert len(rows) == 1, f"{name} {part.opts[0]}"
 
 
-def test_options_that_commands_share_stand_in_groups(work: Path) -> None:
-    text = (work / "pages" / "commands" / "transfer.md").read_text(encoding="utf-8")
-    parts = {part.split("\n")[0]: part for part in text.split("\n## ")[1:]}
-    assert "| `--standard-error <float>` |" in parts["Options of this command"]
-    assert "| `--task-column <str>` |" in parts["Reading the tasks"]
-    assert "| `--learning-rate <float>` |" in parts["Training"]
-    assert "| `--steps <int range>` |  | 1000; x>=1 |" in parts["Training"]
-    assert "`--label" not in parts["Options of this command"]
-
-
 def test_everything_a_page_points_to_is_there(work: Path) -> None:
     pointed = re.compile(r"<(?:a|img|script|link)\b[^>]*?\b(?:href|src)=\"([^\"#?]+)")
     for path in (work / "site").rglob("*.html"):

@@ -63,24 +63,3 @@ def phrases_to_avoid(text: str) -> list[str]:
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_a_page_uses_no_phrase_that_we_avoid(page: Path) -> None:
     assert phrases_to_avoid(prose_of(page)) == []
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "It is surely better.",
-        "TF32 by leave\nof the user",
-        "ours less the best baseline",
-        "The document gives none.",
-    ],
-)
-def test_a_phrase_is_found_wherever_lines_break(text: str) -> None:
-    assert len(phrases_to_avoid(text)) == 1
-
-
-def test_code_is_left_alone(tmp_path: Path) -> None:
-    page = tmp_path / "page.md"
-    page.write_text(
-        "Take `--compare document`.\n\n```text\nsurely worse: size\n```\n\n    surely\n"
-    )
-    assert phrases_to_avoid(prose_of(page)) == []

@@ -24,7 +24,7 @@ RUN = Run(
     checkpoint_every=50,
     seed=0,
 )
-RUNS = [replace(RUN, seed=seed, steps=RUN.steps if seed % 2 else 60) for seed in range(12)]
+RUNS = [replace(RUN, seed=seed, steps=RUN.steps if seed % 2 else 60) for seed in range(8)]
 
 
 def main(study: str) -> None:

@@ -249,6 +249,16 @@ class Started:
                 env=environment(),
             )
 
+    def wait_until_it_listens(self) -> None:
+        """Past the first moments, which are Python's own: it holds back or hears what ends it."""
+        wanted = 1 << (signal.SIGTERM - 1)
+        while self.process.poll() is None:
+            words = Path(f"/proc/{self.process.pid}/status").read_text().split()
+            masks = [words[words.index(name) + 1] for name in ("SigBlk:", "SigCgt:")]
+            if any(int(mask, 16) & wanted for mask in masks):
+                return
+            time.sleep(0.01)
+
     def signal(self, number: signal.Signals, *, group: bool) -> None:
         with contextlib.suppress(ProcessLookupError):
             (os.killpg if group else os.kill)(self.process.pid, number)

@@ -62,12 +62,11 @@ def test_a_file_size_limit_is_told_in_a_sentence(tmp_path: Path, trained: Study)
 
 
 def test_a_disk_that_is_full_or_read_only_is_told_in_a_sentence(
-    tmp_path: Path, trained: Study, transferred: Study
+    tmp_path: Path, trained: Study
 ) -> None:
     if not injections.can_mount(tmp_path):
         pytest.skip("only root can mount a small disk")
     must_be_clean(injections.fill_disk(tmp_path, 1, TRAIN, trained))
-    must_be_clean(injections.fill_disk(tmp_path, 1, TRANSFER, transferred))
     must_be_clean(injections.read_only(tmp_path, 1, TRAIN, trained))
 
 

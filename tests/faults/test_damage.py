@@ -47,7 +47,7 @@ class PowerCutError(Exception):
     pass
 
 
-def interrupted(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def interrupted(study: Path, monkeypatch: pytest.MonkeyPatch) -> RunFolder:
     """A run that ended without a word after its second commit."""
     commit = RecordWriter.commit
 
@@ -59,6 +59,7 @@ def interrupted(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch, pytest.raises(PowerCutError):
         patch.setattr(RecordWriter, "commit", last)
         TOY.toy(study)
+    return run_of(study)
 
 
 READERS: dict[str, Callable[[RunFolder], Any]] = {
@@ -136,5 +137,5 @@ def test_damage_anywhere_is_seen_and_costs_no_finished_run(
     monkeypatch: pytest.MonkeyPatch, damage: Damage
 ) -> None:
     with TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as folder:
-        tally = inject(Path(folder), 60, damage, monkeypatch)
+        tally = inject(Path(folder), 30, damage, monkeypatch)
     assert tally.is_clean, tally

@@ -20,21 +20,21 @@ from taskmix.records import Study
 from taskmix.training import Event, StepEvent
 from taskmix.weighting import BanditMTL, Equal, ExcessMTL
 
-KILLS = 8
+KILLS = 6
 
 POLICY = Run(
     label="killed",
     source=DigitsSource(),
     architecture=Perceptron(hidden=(16,), dropout=0.2),
     policy=SizeProportional(),
-    steps=500,
+    steps=250,
     evaluate_every=20,
     checkpoint_every=7,
     seed=3,
 )
-WEIGHTING = replace(POLICY, policy=None, weighting=Equal(), steps=300)
+WEIGHTING = replace(POLICY, policy=None, weighting=Equal(), steps=180)
 BANDIT = replace(WEIGHTING, weighting=BanditMTL(smoothing=0.5))
-GRADIENTS = replace(WEIGHTING, weighting=ExcessMTL(), steps=200)
+GRADIENTS = replace(WEIGHTING, weighting=ExcessMTL(), steps=120)
 
 
 def work(run: Run, path: Path, die_at: int | None, die_after: float | None) -> None:

@@ -104,14 +104,18 @@ def calls_of_a_whole_run(study: Path, monkeypatch: pytest.MonkeyPatch) -> int:
     return disk.count
 
 
-@pytest.mark.parametrize("halfway", [False, True], ids=["before the call", "within the call"])
+@pytest.mark.parametrize(
+    "within",  # the call, as a share of the deaths; else before it
+    [0.5, pytest.param(0.0, marks=pytest.mark.slow), pytest.param(1.0, marks=pytest.mark.slow)],
+)
 def test_a_death_at_any_call_leaves_a_record_that_reads_right_and_ends_the_same(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, whole: dict[str, Any], halfway: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, whole: dict[str, Any], within: float
 ) -> None:
+    chance = random.Random(0)
     calls = calls_of_a_whole_run(tmp_path / "counted", monkeypatch)
     assert calls > 100
     for number in range(1, calls + 1):
-        study = tmp_path / "killed"
+        study, halfway = tmp_path / "killed", chance.random() < within
         with pytest.raises(Killed):
             disturbed(study, FaultyDisk(number, Killed(), halfway=halfway), monkeypatch)
         folder = folder_of(study)
@@ -131,7 +135,7 @@ def test_a_run_that_ends_without_a_last_commit_survives_a_death_at_any_call(
     wanted = TOY.outcome(Study(tmp_path / "whole").run(TOY.specification(0, 12, every)))
     disk = FaultyDisk(0, None)
     disturbed(tmp_path / "counted", disk, monkeypatch, **options)
-    for number in range(1, disk.count + 1):
+    for number in range(1, disk.count + 1, 3):
         study = tmp_path / "killed"
         with pytest.raises(Killed):
             disturbed(study, FaultyDisk(number, Killed()), monkeypatch, **options)
@@ -168,7 +172,7 @@ def test_deaths_during_recovery_change_nothing_either(
 def test_deaths_while_a_finished_run_starts_over_leave_a_run_to_be_done(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, whole: dict[str, Any]
 ) -> None:
-    for number in range(1, 40):
+    for number in range(1, 40, 2):
         study, folder = tmp_path / "fresh", folder_of(tmp_path / "fresh")
         disturbed(study, FaultyDisk(0, None), monkeypatch)
         with pytest.raises(Killed):

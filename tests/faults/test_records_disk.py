@@ -3,52 +3,23 @@
 from __future__ import annotations
 
 import os
-import runpy
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from taskmix.errors import RecordError
-from taskmix.records import RecordWriter, RunFolder, Study
+from taskmix.records import RunFolder
 
-TOY = SimpleNamespace(**runpy.run_path(str(Path(__file__).with_name("records_toy.py"))))
-SPECIFICATION = TOY.specification(0, 12, 4)
+from .test_damage import TOY, interrupted, run_of
 
 
 @pytest.fixture
 def whole(tmp_path: Path) -> dict[str, Any]:
     TOY.toy(tmp_path / "whole")
-    return dict(TOY.outcome(folder_of(tmp_path / "whole")))
-
-
-def folder_of(study: Path) -> RunFolder:
-    return Study(study).run(SPECIFICATION)
-
-
-class PowerCutError(Exception):
-    pass
-
-
-def interrupted(study: Path, monkeypatch: pytest.MonkeyPatch, *, after: int) -> RunFolder:
-    """A run that ended without a word after so many commits."""
-    commits = 0
-    commit = RecordWriter.commit
-
-    def counting(self: RecordWriter, *arguments: Any, **options: Any) -> None:
-        nonlocal commits
-        commit(self, *arguments, **options)
-        commits += 1
-        if commits == after:
-            raise PowerCutError
-
-    with monkeypatch.context() as patch, pytest.raises(PowerCutError):
-        patch.setattr(RecordWriter, "commit", counting)
-        TOY.toy(study)
-    return folder_of(study)
+    return dict(TOY.outcome(run_of(tmp_path / "whole")))
 
 
 def flip(path: Path, place: float = 0.1) -> None:  # in the data, before a Parquet footer
@@ -86,19 +57,11 @@ def test_a_folder_without_write_permission_is_told() -> None:
         assert str(locked) in str(caught.value)
 
 
-def test_a_file_in_the_place_of_the_study_is_told(tmp_path: Path) -> None:
-    (tmp_path / "study").write_text("not a folder")
-    with pytest.raises(RecordError, match="study"):
-        TOY.toy(tmp_path / "study")
-    with pytest.raises(RecordError, match="study"):
-        Study(tmp_path / "study").summaries()
-
-
 @pytest.mark.parametrize("damage", [flip, cut, Path.unlink], ids=["flip", "cut", "unlink"])
 def test_a_damaged_checkpoint_gives_way_to_the_one_before(
     tmp_path: Path, whole: dict[str, Any], monkeypatch: pytest.MonkeyPatch, damage: Any
 ) -> None:
-    folder = interrupted(tmp_path / "study", monkeypatch, after=2)
+    folder = interrupted(tmp_path / "study", monkeypatch)
     damage(folder.path / "checkpoint" / "state-8.safetensors")
     read = folder.checkpoint()
     assert read is not None
@@ -126,7 +89,7 @@ def test_a_damaged_checkpoint_gives_way_to_the_one_before(
 def test_damage_before_both_checkpoints_starts_the_run_over_and_says_so(
     tmp_path: Path, whole: dict[str, Any], monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    folder = interrupted(tmp_path / "study", monkeypatch, after=2)
+    folder = interrupted(tmp_path / "study", monkeypatch)
     flip(folder.path / name)
     notes = notes_of(folder)
     assert any(Path(name).name in note for note in notes)
@@ -138,7 +101,7 @@ def test_damage_before_both_checkpoints_starts_the_run_over_and_says_so(
 def test_a_record_of_a_later_format_is_left_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = interrupted(tmp_path / "study", monkeypatch, after=2)
+    folder = interrupted(tmp_path / "study", monkeypatch)
     path = folder.path / "run.json"
     path.write_text(path.read_text().replace('"format": 1', '"format": 2'))
     files = sorted(folder.path.rglob("*"))

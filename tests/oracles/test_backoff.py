@@ -168,17 +168,6 @@ def test_vectors_have_a_generator_of_their_own_where_it_helps() -> None:
     np.testing.assert_allclose(wider.score_samples(*judged), ours.score_samples(*judged))
 
 
-def test_sequences_may_be_shorter_than_the_contexts_that_are_counted() -> None:
-    words, owners = ["a", "b", "a", "b", "ab", "b"], ["x", "y", "x", "y", "x", "y"]
-    model = SequenceMixture(Markov(), 1, random_state=0).fit(words, owners)
-    assert model.score(["a"], ["x"]) > model.score(["b"], ["x"])
-    ahead = model.predict_next("a", "x").probabilities
-    assert ahead is not None
-    assert ahead.sum() == pytest.approx(1.0)
-    wider = model.adapt(["abababab"], ["x"])
-    assert wider.score(["abab"], ["x"]) > model.score(["abab"], ["x"])
-
-
 def test_strengths_that_are_given_are_taken_and_new_tasks_count_for_themselves() -> None:
     sequences, owners = drawn(4, 10, 0.5)
     learned = SequenceMixture(Markov(), 1, random_state=0).fit(sequences, owners)

@@ -184,13 +184,6 @@ def test_nothing_found_and_nothing_there_score_zero() -> None:
         assert (counts.precision, counts.recall, counts.f1) == (0.0, 0.0, 0.0)
 
 
-def test_no_token_at_all_gives_the_first_line_alone() -> None:
-    none = np.zeros(0, dtype=np.int64)
-    assert conlleval_report(none, none, IOB2, np.array([0])) == (
-        "processed 0 tokens with 0 phrases; found: 0 phrases; correct: 0.\n"
-    )
-
-
 def test_tokens_without_a_target_are_taken_out_of_their_sentence() -> None:
     labels = IOB2
     targets = np.array([1, MISSING, 2, MISSING, 3])

@@ -126,14 +126,7 @@ def test_fairgrad_solves_its_equation_and_scipy_finds_the_same(
         np.testing.assert_allclose(np.exp(found.x), weights, rtol=1e-5)
 
 
-def test_nash_is_fairgrad_with_an_alpha_of_one() -> None:
-    rows = gradients(6, 40, seed=1)
-    np.testing.assert_allclose(
-        weights_of(NashMTL(), rows), weights_of(FairGrad(alpha=1.0), rows), rtol=1e-6
-    )
-
-
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(8))
 def test_the_projection_onto_the_ball_is_what_a_convex_solver_finds(seed: int) -> None:
     generator = np.random.default_rng(seed)
     count = int(generator.integers(2, 12))
@@ -159,7 +152,7 @@ def test_the_projection_onto_the_ball_is_what_a_convex_solver_finds(seed: int) -
     np.testing.assert_allclose(found, solved.x, atol=2e-3)
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(10))
 def test_nonnegative_programmes_meet_their_conditions(seed: int) -> None:
     generator = np.random.default_rng(seed)
     count = int(generator.integers(1, 40))
@@ -174,7 +167,7 @@ def test_nonnegative_programmes_meet_their_conditions(seed: int) -> None:
     assert abs(slope @ x) <= 1e-6 * scale * (1 + np.abs(x).max())
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(10))
 def test_programmes_on_the_simplex_meet_their_conditions(seed: int) -> None:
     generator = np.random.default_rng(seed)
     count = int(generator.integers(1, 40))

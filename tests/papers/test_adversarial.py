@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from papers.adversarial import AdversarialSharing, PrivateHead, _fresh_copy, orthogonality
+from papers.adversarial import AdversarialSharing, PrivateHead, orthogonality
 from taskmix.errors import InputError
 from taskmix.models import HardSharing, Perceptron
 from taskmix.tasks import DenseInputs, EncodedSplit, EncodedTask, EncodedTasks
@@ -99,14 +99,3 @@ def test_nothing_is_added_outside_training() -> None:
     assert isinstance(head, PrivateHead)
     with pytest.raises(InputError, match="training mode"):
         head.penalty(code, code.shared)
-
-
-def test_private_encoders_have_parameters_of_their_own_and_words_in_common() -> None:
-    from taskmix.models import TextConvolutionEncoder
-
-    encoder = TextConvolutionEncoder(nn.Embedding(10, 4), filters=3, kernels=(3,))
-    made = _fresh_copy(encoder)
-    ids = torch.tensor([1, 2])
-    torch.testing.assert_close(made.words(ids), encoder.words(ids))  # type: ignore[operator]
-    assert not any("words" in name for name in made.state_dict()), "saved once, by the encoder"
-    assert not torch.equal(made.convolutions[0].weight, encoder.convolutions[0].weight)  # type: ignore[index,union-attr]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -109,22 +108,6 @@ def test_the_whole_experiment_finds_the_state_that_is_the_other_way_round(
     again = {row.quantity: row for row in reproduce_census(small(people), study, executor)}
     assert again == rows, "finished runs are not repeated"
     assert {folder.name for folder in study.runs()} == before
-
-
-def test_the_command_prints_the_rows(
-    people: Path,
-    tmp_path: Path,
-    command: Callable[..., int],
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    words = ["census", people, "--only", "AA,BB,CC,DD,ZZ", "--quick", "--json"]
-    words += ["--steps", "5", "--workers", "1", "--device", "cpu", "--out", tmp_path / "study"]
-    assert command(*words) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["experiment"] == "census"
-    assert {"f1_transfer/census/other_sizes/share", "census/accuracy/selected"} <= {
-        row["quantity"] for row in found["rows"]
-    }
 
 
 @pytest.mark.parametrize(

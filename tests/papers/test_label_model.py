@@ -90,10 +90,3 @@ def test_a_source_that_votes_for_one_class_speaks_by_its_silence() -> None:
     model = fit_label_model(votes, 2, balance=[0.5, 0.5])
     silent = np.array([[-1, -1, -1, -1, 1]])
     assert model.predict(silent)[0, 0] > 0.9, "four that stay silent outvote one"
-
-
-def test_ties_and_silence_are_shared_by_the_majority_vote() -> None:
-    found = majority_vote([[0, 1, -1], [2, 2, 0], [-1, -1, -1]], 3)
-    assert found[0].tolist() == [0.5, 0.5, 0.0]
-    assert found[1].tolist() == [0.0, 0.0, 1.0]
-    assert found[2].tolist() == pytest.approx([1 / 3] * 3)

@@ -101,15 +101,6 @@ def test_rows_are_trained_gathered_and_gone_on_with(conll: Path, tmp_path: Path)
     assert [chart["encoding"]["x"]["field"] for chart in drawn] == ["n", "ami", "T"]
 
 
-def test_smaller_tables_are_parts_of_larger_ones(conll: Path) -> None:
-    options = LawsOptions(data=conll)
-    small, large = (options.source(GridRow(n, n, 2, 0.9)).load()["real"] for n in (1000, 2000))
-    tables = [task.splits["train"].inputs.column("tokens").to_pylist() for task in (small, large)]
-    words = [[word for sentence in table for word in sentence] for table in tables]
-    assert words[0] == words[1][:1000]
-    assert set(small.splits) == {"train", "test"}
-
-
 def test_bad_options_and_folders_are_told(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="1/4"):
         LawsOptions(data=tmp_path, part=(5, 4))

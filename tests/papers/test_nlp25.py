@@ -4,23 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from papers.nlp25 import Nlp25Options, groups_of, reproduce_nlp25
+from papers.nlp25 import Nlp25Options, reproduce_nlp25
 from papers.nlp25_data import Nlp25Source, expand
-from papers.transfer_studies import tripling_prefixes
 from taskmix.engine import Fleet
 from taskmix.errors import InputError, OptionError
 from taskmix.records import Study
-from taskmix.transfer import (
-    fit_linear_surrogate,
-    gather_outcomes,
-)
 
 WORDS = ("good", "bad", "one", "two", "three", "the")
 FOLDERS = ("glue/cola", "glue/rte", "glue/stsb", "superglue/copa", "tweeteval/hate", "anli/r1")
@@ -113,48 +107,6 @@ def test_all_methods_stand_beside_each_other(data: Path, encoder: Path, tmp_path
     assert rows["nlp25/selected_minus_best"].ours == pytest.approx(gain)
     assert rows["nlp25/failed_runs"].ours == 0
     assert reproduce_nlp25(options(data, encoder), study, executor) == found
-
-
-def test_adapters_are_merged_beside_the_other_methods(
-    data: Path, encoder: Path, tmp_path: Path
-) -> None:
-    study = Study(tmp_path / "study")
-    with_adapters = replace(options(data, encoder), tune="adapters", steps=2, max_length=16)
-    rows = {row.quantity: row for row in reproduce_nlp25(with_adapters, study, Fleet(workers=1))}
-    methods = ("equal", "bandit", "pairwise", "grouped", "merged")
-    best = max(rows[f"nlp25/{name}/average"].ours for name in methods)
-    gain = rows["nlp25/selected/average"].ours - best
-    assert rows["nlp25/selected_minus_best"].ours == pytest.approx(gain)
-
-
-def test_prefixes_grow_threefold_up_to_all_sources_in_the_order_of_their_effects() -> None:
-    runs = np.concatenate([np.zeros((1, 5)), np.eye(5)])
-    effects = np.array([0.1, -0.2, 0.3, -0.4, 0.0])
-    outcomes = 1.0 + runs @ effects
-    table = gather_outcomes(runs, outcomes, target="cola", sources=list("abcde"))
-    found = tripling_prefixes(fit_linear_surrogate(table))
-    assert [set(np.array(list("abcde"))[line]) for line in found] == [
-        set(),
-        {"d"},
-        {"d", "b", "e"},
-        set("abcde"),
-    ]
-
-
-def test_tasks_that_gain_by_each_other_are_a_group() -> None:
-    gains = np.kron(np.eye(2), [[0.0, 0.2], [0.2, 0.0]]) - np.kron(
-        1 - np.eye(2), np.full((2, 2), 0.1)
-    )
-    names = ("cola", "rte", "hate", "copa")
-    surrogates = {}
-    for place, name in enumerate(names):
-        others = [i for i in range(4) if i != place]
-        subsets = np.concatenate([np.zeros((1, 3)), np.eye(3)])
-        losses = 1.0 - subsets @ gains[place, others]
-        sources = [names[i] for i in others]
-        table = gather_outcomes(subsets, losses, target=name, sources=sources)
-        surrogates[name] = fit_linear_surrogate(table)
-    assert groups_of(surrogates) == [("cola", "rte"), ("hate", "copa")]
 
 
 def test_the_command_prints_the_rows_and_tells_bad_input(

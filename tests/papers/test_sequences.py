@@ -1,28 +1,18 @@
 from __future__ import annotations
 
 import gzip
-import os
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from papers.sequence_data import (
-    NEVER_SEEN,
-    PUT_ASIDE,
-    SETS,
     automata,
     commands,
-    genes,
-    genres,
-    melodies,
     names,
-    peptides,
     read_automaton,
     read_set,
     speeches,
-    treebanks,
     true_automata,
     visits,
     vowels,
@@ -30,9 +20,6 @@ from papers.sequence_data import (
 from papers.sequence_models import draw_known, fit_known, recovery
 from papers.sequences import SequencesOptions, reproduce_sequences
 from taskmix.errors import InputError, OptionError, RecordError
-from taskmix.sequences import Markov
-
-DATA = Path(os.environ.get("TASKMIX_DATA", Path(__file__).parents[2].parent / "shared" / "data"))
 
 
 def compressed(path: Path, text: str) -> Path:
@@ -56,47 +43,6 @@ def test_sets_are_read_as_sequences_of_their_tasks(tmp_path: Path) -> None:
     row = ",".join(["0.5"] * 12)
     path = compressed(tmp_path / "vowels.gz", f"{header}\ntrain,1,3,1,{row}\ntrain,1,3,2,{row}\n")
     assert vowels(path)["speaker 3"][0].shape == (2, 12)
-
-
-def test_sets_put_aside_are_read_as_sequences_of_their_tasks(tmp_path: Path) -> None:
-    splices = compressed(tmp_path / "splices.gz", "label,instance_name,sequence\nEI,x,ACG\n")
-    promoters = compressed(tmp_path / "promoters.gz", "label,sequence\n+,tac\n-,gg\n")
-    assert genes(splices, promoters) == {
-        "junction EI": [list("acg")], "promoter +": [list("tac")], "promoter -": [list("gg")],
-    }  # fmt: skip
-    pieces = '{"train": [[[3, 7], []], []], "valid": [], "test": [[[5], [1], [2]]]}'
-    path = compressed(tmp_path / "bach.json.gz", pieces)
-    assert melodies(path, longest=2) == {"bach": [["7", "(none)"], ["5", "1"]]}
-    assert set(PUT_ASIDE) < set(SETS)
-
-
-def test_sets_never_seen_are_read_as_sequences_of_their_tasks(tmp_path: Path) -> None:
-    header = "allele,peptide,measurement_value,measurement_inequality,measurement_type\n"
-    sizes = {"A": 120, "B": 110, "C": 30, "D": 19, "E": 25}
-    lines = [
-        f"{allele},{'K' * (n + 1)},500.0,=,x\n"
-        for allele, size in sizes.items()
-        for n in range(size)
-    ]
-    lines += [
-        "A,KKK,3.0,=,x\n",
-        "D,LLL,500.1,=,x\n",
-    ]  # one that is there, and one that does not bind
-    found = peptides(compressed(tmp_path / "mhc.gz", header + "".join(lines)), tasks=2)
-    assert {allele: len(each) for allele, each in found.items()} == {
-        "A": 120,
-        "B": 110,
-        "C": 30,
-        "E": 25,
-    }
-    assert found["A"][2] == ["K", "K", "K"]
-    (tmp_path / "news").mkdir()
-    text = "The\tAT\tDET\nJury\tNN-TL\tNOUN\nsaid\tVBD+PPS\tX\n\n\n-\t--\t.\nhis\tPP$\tDET\n"
-    path = compressed(tmp_path / "news" / "train.conll.gz", text)
-    assert genres(path) == {"news": [["AT", "NN", "VBD"], ["-", "PP"]]}
-    assert treebanks(path)["news"][1] == ["--", "PP$"]
-    assert set(NEVER_SEEN) < set(SETS)
-    assert not set(NEVER_SEEN) & set(PUT_ASIDE)
 
 
 def test_the_truth_of_an_automaton_is_the_sum_over_its_paths(tmp_path: Path) -> None:
@@ -169,40 +115,3 @@ def test_the_synthetic_part_has_rows_and_keeps_draws(tmp_path: Path) -> None:
     first.write_text("[1]")
     with pytest.raises(RecordError, match="figures of a draw"):
         reproduce_sequences(options)
-
-
-def test_draws_that_are_kept_belong_to_the_data_they_are_from(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    few = replace(SETS["names"], kinds=(Markov(),), counts=(1,))
-    monkeypatch.setitem(SETS, "names", few)
-    (tmp_path / "names_by_language").mkdir()
-    path = tmp_path / SETS["names"].files[0]
-    options = SequencesOptions(
-        data=tmp_path,
-        sets=("names",),
-        sizes=(4,),
-        seeds=2,
-        synthetic_seeds=2,
-        synthetic_tasks=(),
-        synthetic_sizes=(),
-        out=tmp_path / "draws",
-    )
-    found = []
-    for words in (("abba", "baab", "aabb"), ("abab", "bbbb", "aaaa")):
-        lines = [f"{task},{word * size}" for task in "XY" for word in words for size in (1, 2, 3)]
-        compressed(path, "language,name\n" + "\n".join(lines) + "\n")
-        found.append(reproduce_sequences(options))
-    assert found[0] != found[1]
-    with pytest.raises(InputError, match="is a file"):
-        reproduce_sequences(replace(options, out=path))
-
-
-@pytest.mark.parametrize("name", SETS)
-def test_every_set_is_where_it_is_said_to_be(name: str) -> None:
-    path = DATA / SETS[name].files[0]
-    if not path.exists():
-        pytest.skip(f"{path} is not here; TASKMIX_DATA names another folder of data")
-    found = read_set(name, DATA)
-    assert len(found) >= 4
-    assert min(len(each) for each in found.values()) >= 5

@@ -42,16 +42,6 @@ def test_signs_are_counted_against_the_target_alone() -> None:
     assert found.subsets == 4
 
 
-def test_noise_lowers_the_ceiling() -> None:
-    generator = np.random.default_rng(0)
-    quiet = outcomes([[0.9, 0.91], [1.1, 1.11], [1.2, 1.21], [0.6, 0.61]], [1.0, 1.01])
-    loud = outcomes([[0.4, 1.4], [0.6, 1.6], [0.7, 1.7], [0.1, 1.1]], [1.0, 1.01])
-    assert oracle_f1(quiet, generator=generator) > 0.99
-    assert oracle_f1(loud, generator=generator) < 0.9
-    once = outcomes([[0.9], [1.1], [1.2], [0.6]], [1.0])
-    assert np.isnan(oracle_f1(once, generator=generator)), "one run each says nothing of noise"
-
-
 def test_the_ceiling_is_what_an_oracle_reaches_in_a_world_that_is_known() -> None:
     generator = np.random.default_rng(3)
     truth = generator.normal(-0.1, 0.3, size=400)

@@ -70,11 +70,6 @@ def reviews(tmp_path: Path) -> Path:
     return tmp_path / "reviews"
 
 
-def test_the_settings_are_those_of_the_example() -> None:
-    example = tomllib.loads((ROOT / "examples" / "newsgroups.toml").read_text())
-    assert tomllib.loads(NEWSGROUPS_SETTINGS.read_text()) == example
-
-
 def test_the_topics_give_accuracies_differences_variances_and_sweeps(
     newsgroups: Path, tmp_path: Path
 ) -> None:
@@ -135,13 +130,6 @@ def test_reviews_that_also_occur_in_train_are_left_out_of_the_second_figures(
     assert found["reviews_not_in_train/equal/average"] > 90
     assert "reviews_not_in_train/bandit/video" in found
     assert "reviews_not_in_train/bandit/minus_equal" in found
-
-
-def test_an_epoch_is_a_pass_over_the_largest_task(newsgroups: Path) -> None:
-    options = TextOptions(data=newsgroups, methods=("equal",), epochs=2.5, batch_size=8)
-    (first, *_) = text_runs(options)["equal"]
-    assert first.load().sizes.max() == 28  # of 32 a tenth is for dev
-    assert first.steps == 10
 
 
 def test_measures_of_curves() -> None:

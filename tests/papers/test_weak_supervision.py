@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from papers.label_model import fit_label_model, majority_vote
-from papers.weak_data import WeakSource, chosen_labels, class_balance, read_weak_rows
+from papers.weak_data import WeakSource, class_balance, read_weak_rows
 from papers.weak_supervision import WeakOptions, direct_rows, reproduce_weak_supervision
 from taskmix.engine import Fleet
 from taskmix.errors import InputError
@@ -67,36 +67,6 @@ def test_the_votes_of_chosen_functions_are_the_rows_of_one_task(wrench: Path) ->
     assert all(task.labels == ("0", "1") for task in tasks)
     assert {task.sizes["dev"] for task in tasks} == {40}
     assert tasks["truth"].size == 80
-
-
-def test_a_function_of_one_class_may_have_as_many_rows_of_another(wrench: Path) -> None:
-    source = WeakSource(path=str(wrench), choices=((1,), (4,)), abstains="other class")
-    plain = WeakSource(path=str(wrench), choices=((1,), (4,))).load()
-    given = source.load()["functions 4"].splits["train"].targets
-    assert np.bincount(given).tolist() == [plain["functions 4"].size] * 2
-    assert source.load()["functions 1"].size == plain["functions 1"].size, "it knows both classes"
-    assert (source.load()["functions 4"].splits["train"].targets == given).all()
-
-
-def test_without_train_rows_two_thirds_of_the_dev_rows_are_voted_on(wrench: Path) -> None:
-    dev = read_weak_rows(wrench)["dev"]
-    (wrench / "train.jsonl.gz").unlink()
-    rows = read_weak_rows(wrench)
-    assert [len(rows[name].labels) for name in ("train", "dev", "test")] == [27, 13, 40]
-    both = np.concatenate([rows["train"].labels, rows["dev"].labels])
-    assert sorted(both.tolist()) == sorted(dev.labels.tolist())
-
-
-def test_votes_and_the_label_model_choose_a_label_for_every_row_with_a_vote(wrench: Path) -> None:
-    rows = read_weak_rows(wrench)
-    voted, modelled = chosen_labels(rows, 2, seed=0)
-    assert voted.min() >= 0
-    assert modelled.min() >= 0
-    # Two against one, where the second votes too: then the majority is right.
-    votes = rows["train"].votes
-    sure = (votes[:, 1] >= 0) & (votes[:, 4] != 1 - rows["train"].labels)
-    assert (voted == rows["train"].labels)[sure].all()
-    assert (chosen_labels(rows, 2, seed=0)[0] == voted).all()
 
 
 def test_direct_votes_by_hand(wrench: Path) -> None:

@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from taskmix.tasks import load_tasks
-
 from .running import Program
 
 COLUMNS = "id,day,review,shelf,opinion"
@@ -60,38 +58,15 @@ def test_the_next_line_of_sequences_and_of_mixtures_is_another_command(
     assert next_line(runs, *asked) == f"Next: taskmix advise {runs} --label loss"
 
 
-def test_the_document_has_columns_guesses_findings_and_the_next_line(
-    reviews: Path, cli: Program
-) -> None:
-    found = cli.json("check", reviews, "--label", "opinion", "--json")
-    assert [each["kind"] for each in found["columns"]] == [
-        *("id", "date", "text", "category", "number")
-    ]
-    assert found["tasks"][0]["sizes"] == {"train": 240, "dev": 30, "test": 30}
-    assert any("`--task-column shelf`" in note for note in found["notes"])
-    assert found["next"] == f"taskmix advise {reviews} --label opinion"
-
-
 def test_a_question_about_the_label_says_the_flag(reviews: Path, cli: Program) -> None:
     said = cli.refused("check", reviews)
     assert "`review` (text), `shelf` (category, 3 values), `opinion` (number, 5 values)" in said
     assert "Name the column with `--label`." in said
 
 
-def test_warnings_leave_the_exit_code_0(tmp_path: Path, cli: Program) -> None:
-    rows = [f"{n % 2},{n % 50},{'ab'[n % 2]}" for n in range(200)]
-    (tmp_path / "rows.csv").write_text("copy,x,label\n" + "\n".join(rows) + "\n")
-    out = cli.out("check", tmp_path / "rows.csv")
-    assert "Warnings:" in out
-    assert "the column `copy` tells 100% of them" in out
-
-
 @pytest.mark.parametrize(
     ("flags", "columns", "kind"),
     [
-        ("--features x --features id", ["x", "id"], "classification"),
-        ("--ignore x --ignore part --ignore number", ["copy"], "classification"),
-        ("--label number --ignore label --ignore part", ["copy", "x"], "regression"),
         ("--label x --kind regression --features copy", ["copy"], "regression"),
         ("--split-column part --ignore x", ["copy", "number"], "classification"),
     ],
@@ -107,15 +82,3 @@ def test_training_reads_columns_as_the_flags_say(
     given = ["train", tmp_path / "rows.csv", "--out", tmp_path / "study", "--steps", "2"]
     (reading,) = cli.json(*given, *flags.split(), "--json")["readings"]
     assert (reading["columns"], reading["kind"]) == (columns, kind)
-
-
-def test_the_same_names_are_keywords_of_python(reviews: Path) -> None:
-    tasks = load_tasks(reviews, label="opinion", text="review", ignore="day", kind="regression")
-    assert (tasks[0].kind, tasks[0].columns) == ("regression", ("review",))
-
-
-def test_a_kind_or_a_metric_that_is_none_is_refused_by_its_flag(
-    reviews: Path, cli: Program
-) -> None:
-    for flag, value in (("--kind", "guessing"), ("--metric", "beauty")):
-        assert value in cli.refused("check", reviews, "--label", "opinion", flag, value)

@@ -54,7 +54,3 @@ def test_methods_plans_and_folders_are_offered(tmp_path: Path) -> None:
 def help_of(*words: str) -> str:
     command = [sys.executable, "-m", "taskmix", *words, "--help"]
     return subprocess.run(command, capture_output=True, text=True, timeout=60).stdout
-
-
-def test_the_shell_can_be_taught() -> None:
-    assert "--install-completion" in help_of()

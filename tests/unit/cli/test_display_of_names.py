@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import shutil
-import sys
 from pathlib import Path
 
 import taskmix
@@ -53,9 +52,3 @@ def test_a_folder_with_a_hostile_name_is_told_safely_by_every_command(
     for line in (shown.out + shown.err).split("\n"):
         assert line.isprintable(), line
     assert r"x\x1b]0;owned\x07[bold]" in shown.out
-
-
-def test_progress_is_not_drawn_into_a_file(folder: Path, tmp_path: Path, cli: Program) -> None:
-    assert not sys.stderr.isatty()
-    assert cli("train", folder, "--steps", "3", "--out", tmp_path / "study") == 0
-    assert cli.said().err == ""

@@ -9,15 +9,6 @@ from taskmix.records import Study
 
 from .running import Program
 
-RUNNING = ("train", "transfer", "advise")
-
-
-@pytest.mark.parametrize("name", RUNNING)
-def test_every_command_that_runs_many_models_takes_a_cluster(name: str, cli: Program) -> None:
-    said = cli.out(name, "--help")
-    for option in ("--engine", "--address", "--store", "ray"):
-        assert option in said
-
 
 def test_several_processes_for_one_model_have_no_other_engine(
     monkeypatch: pytest.MonkeyPatch, cli: Program

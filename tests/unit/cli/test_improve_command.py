@@ -4,15 +4,11 @@ import json
 import shutil
 from pathlib import Path
 
-import numpy as np
 import pytest
-
-from taskmix.plans import Plan, Stages
-from taskmix.records import Study
 
 from .running import Program, run_cli
 
-STEPS = 300
+STEPS = 60
 
 
 @pytest.fixture(scope="module")
@@ -28,60 +24,6 @@ def trained(shared_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Pa
 def logged(trained: Path, tmp_path: Path) -> Path:
     """That study, for one test alone."""
     return Path(shutil.copytree(trained, tmp_path / "study"))
-
-
-def test_a_plan_is_learned_from_a_study_and_trained_with(
-    folder: Path, logged: Path, tmp_path: Path, cli: Program
-) -> None:
-    path = tmp_path / "plan.json"
-    found = cli.json("improve", logged, "--write-plan", path, "--json")
-    rows = {row["policy"]: row for row in found["rows"]}
-    assert set(rows) == {"as logged", "uniform", "proportional", "tempered:2", "learned"}
-    for row in rows.values():
-        assert row["low"] <= row["value"] <= row["high"]
-        assert 0 < row["effective_rows"] <= 2 * STEPS
-    assert rows["as logged"]["gain"] == {"value": 0, "low": 0, "high": 0}
-    plan = Plan.load(path)
-    assert plan.tasks == ("fruit", "tool")
-    assert plan.evidence["entropy"] > 0
-    assert (plan.evidence["division"], plan.evidence["rewarded_by"]) == ("both", "logged")
-    assert rows["learned"]["ends_above"]["low"] <= rows["learned"]["ends_above"]["high"]
-    assert len(plan.evidence["runs"]) == 2
-
-    words = ("train", folder, "--plan", path, "--steps", "40", "--out", tmp_path / "next", "--json")
-    assert cli(*words) == 0
-    (run,) = Study(tmp_path / "next").runs()
-    logged_with = run.probabilities()[0]
-    division = plan.parts[0].division
-    first = division.stages[0].probabilities if isinstance(division, Stages) else plan.probabilities
-    assert logged_with == pytest.approx(first)
-
-
-def test_stages_of_a_plan_become_steps_of_the_run(
-    folder: Path, tmp_path: Path, cli: Program
-) -> None:
-    path = tmp_path / "plan.json"
-    stages = [{"begin": 0.0, "shares": [0.9, 0.1]}, {"begin": 0.5, "shares": [0.2, 0.8]}]
-    part = {"tasks": ["tool", "fruit"], "share": 1.0, "stages": stages}
-    path.write_text(json.dumps({"version": 2, "parts": [part]}))
-    words = ("train", folder, "--plan", path, "--steps", "10", "--out", tmp_path / "s", "--json")
-    assert cli(*words) == 0
-    (run,) = Study(tmp_path / "s").runs()
-    by_step = run.probabilities()  # in the order of the folder: fruit, tool
-    np.testing.assert_allclose(by_step[:5], [[0.1, 0.9]] * 5)
-    np.testing.assert_allclose(by_step[5:], [[0.8, 0.2]] * 5)
-
-
-def test_a_given_entropy_is_taken_and_the_table_is_for_people(
-    logged: Path, tmp_path: Path, cli: Program
-) -> None:
-    path = tmp_path / "plan.json"
-    words = ("improve", logged, "--entropy", "0.2", "--fixed", "--write-plan", path)
-    shown = cli.out(*words)
-    assert "Weight of the entropy: 0.2. The plan is that policy." in shown
-    assert "effective rows" in shown
-    assert "By them the learned shares end" in shown
-    assert Plan.load(path).probabilities  # one model with fixed shares
 
 
 @pytest.mark.parametrize(

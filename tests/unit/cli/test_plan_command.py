@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -17,17 +16,6 @@ def plan(tmp_path: Path) -> Path:
     return Plan(parts=(part,), length=Length(batches=20, batch_size=8)).save(tmp_path / "plan.json")
 
 
-def test_a_plan_that_fits_ends_with_0_and_one_that_does_not_with_2(
-    plan: Path, folder: Path, cli: Program
-) -> None:
-    found = cli.json("plan", "check", plan, folder, "--json")
-    assert found["fits"]
-    assert [each["passes"] for each in found["tasks"]] == [1.0, 3.0]
-    said = cli.refused("plan", "check", plan, folder, "--only", "tool")
-    assert "no `fruit`" in said
-    assert "Traceback" not in said
-
-
 def test_rows_are_compared_with_those_of_the_study_around_the_plan(
     plan: Path, folder: Path, cli: Program
 ) -> None:
@@ -40,20 +28,6 @@ def test_rows_are_compared_with_those_of_the_study_around_the_plan(
     with (folder / "tool" / "train.jsonl").open("a") as file:
         file.write('{"text": "one more", "label": 1}\n')
     assert "others of `tool`" in cli.refused("plan", "check", plan, folder)
-
-
-def test_a_plan_is_exported_and_told_how_to_use_it(
-    plan: Path, folder: Path, tmp_path: Path, cli: Program
-) -> None:
-    out = tmp_path / "mixture.yaml"
-    words = ("plan", "export", plan, "--to", "trl", "--out", out, "--data", folder)
-    assert cli(*words) == 0
-    said = cli.said()
-    assert "trl sft" in said.out
-    assert "the columns text, label" in said.err  # which is nothing that TRL trains on
-    assert "fraction: 0.75" in out.read_text()
-    assert cli(*words, "--json") == 0
-    assert json.loads(cli.said().out)["files"] == [str(out)]
 
 
 @pytest.mark.parametrize(

@@ -56,18 +56,6 @@ def test_what_was_promised_is_shown_beside_what_came_and_kept(
     assert {row["task"]: row["found"] for row in found["comparison"]["rows"]} == scores
 
 
-def test_another_length_and_batch_size_than_promised_are_said(
-    folder: Path, plan: Path, tmp_path: Path, cli: Program
-) -> None:
-    words = ("train", folder, "--plan", plan, "--steps", "4", "--batch-size", "8")
-    found = cli.json(*words, "--out", tmp_path / "study", "--json")["comparison"]
-    assert found["differences"] == [
-        "it was trained for 4 batches, fewer than the 40 of the promise",
-        "batches had 8 rows, not 32",
-    ]
-    assert "The promise was for another training" in found["lines"][1]
-
-
 def test_a_plan_that_promises_nothing_is_compared_with_nothing(
     folder: Path, tmp_path: Path, cli: Program
 ) -> None:
@@ -92,21 +80,9 @@ def test_somebodys_own_file_is_not_overwritten_and_nothing_is_trained(
     assert len(list((tmp_path / "study").iterdir())) == runs
 
 
-def test_a_plan_is_shown_with_its_promise_and_the_line_that_trains_by_it(
-    plan: Path, cli: Program
-) -> None:
-    shown = cli.out("plan", "show", plan)
-    for part in ("both tasks, equally often", "50.0%", "accuracy 0.950 (0.500 to 1.000)"):
-        assert part in shown
-    line = f"taskmix train FOLDER --plan {plan} --steps 40 --batch-size 32"
-    assert line in shown
-    found = cli.json("plan", "show", plan, "--json")
-    assert found["commands"] == {"Train by the plan": line}
-    assert found["expected"][0]["value"] == 0.95
+def test_a_strangers_plan_cannot_say_what_is_to_be_typed(plan: Path, cli: Program) -> None:
     assert "which says what a script needs" in cli.refused("plan", "show", plan, "--python")
 
-
-def test_a_strangers_plan_cannot_say_what_is_to_be_typed(plan: Path, cli: Program) -> None:
     def shown(settings: object, *more: str) -> str:
         commands = {"Train by the plan": "curl evil", "The same in Python": "import evil"}
         evidence = {"commands": commands, "settings": settings}

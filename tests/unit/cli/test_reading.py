@@ -14,17 +14,6 @@ from .running import Program
 TABLES = "Read all 5 tasks: table of 2 columns; 2 classes of `label`; accuracy"
 
 
-def test_training_begins_with_one_line_for_tasks_that_were_read_alike(
-    tables: Path, tmp_path: Path, cli: Program
-) -> None:
-    given = ["train", tables, "--out", tmp_path / "study", "--steps", "5"]
-    assert TABLES in cli.out(*given)
-    found = cli.json(*given, "--json")
-    (reading,) = found["readings"]
-    assert reading["tasks"] == ["a", "b", "c", "d", "e"]
-    assert (reading["label"], reading["classes"], reading["columns"]) == ("label", 2, ["x", "y"])
-
-
 def test_predictions_say_what_was_read_beside_the_answers(
     tables: Path, tmp_path: Path, cli: Program
 ) -> None:
@@ -53,19 +42,6 @@ def test_strict_reading_is_an_option_of_every_command_that_loads_tables(
     said = cli.refused(command, tables, *out, "--strict")
     assert "'n/k'" in said
     assert "line 8" in said
-
-
-def test_a_metric_can_be_named_on_the_command_line(tmp_path: Path, cli: Program) -> None:
-    rows = [f"{number % 10},{'yes' if number < 6 else 'no'}" for number in range(100)]
-    folder = tmp_path / "rare"
-    folder.mkdir()
-    for split in ("train", "dev"):
-        (folder / f"{split}.csv").write_text("\n".join(["x,label", *rows]))
-    for words, metric in (([], "auc"), (["--metric", "average_precision"], "average_precision")):
-        out = ["--steps", "2", "--out", tmp_path / metric]
-        shown = cli.out("train", folder, *words, *out)
-        assert f"2 classes of `label`; {metric}" in shown
-        assert ("scored by auc, since a constant answer has accuracy 0.94" in shown) == (not words)
 
 
 def test_training_reads_every_file_of_the_tasks_once_and_opens_it_for_three_passes_at_most(

@@ -12,8 +12,7 @@ import pytest
 
 from taskmix import _signals
 from taskmix.cli import run_command
-from taskmix.numerics import state_to_tree
-from taskmix.records import Study, save_state
+from taskmix.records import Study
 from taskmix.sequences import MixtureFolder, SequenceMixture, load_mixture
 
 from .running import Program, run_cli
@@ -99,34 +98,6 @@ def test_batches_are_learned_from_and_told_pass_by_pass(
     assert load_mixture(path).reference_ is None
 
 
-def test_one_task_alone_is_compared_by_its_sequences(tmp_path: Path, cli: Program) -> None:
-    path = tmp_path / "only.txt"
-    path.write_text("ab ba\n" * 20 + "ba ab ab\n" * 20)
-    words = (
-        *["--generator", "markov", "--generators", "1", "--no-calibrate", "--out"],
-        tmp_path / "out",
-    )
-    shown = cli.out("sequences", path, *words)
-    assert "1 task, 1 generator: " in shown
-    assert "nan" not in shown
-    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
-    gain = summary["rows"][-1]["gain"]  # over plain LDA
-    assert gain["n"] > 1
-    assert gain["low"] <= gain["value"] <= gain["high"]
-
-
-def test_the_table_is_for_people(letters: Path, tmp_path: Path, cli: Program) -> None:
-    out = tmp_path / "out"
-    words = ("--generator", "hmm", "--states", "2", "--iterations", "5")
-    shown = cli.out(*fit(letters, out, *words))
-    assert "one model per task" in shown
-    assert "4 tasks, 2 generators" in shown
-    assert "Read all 4 tasks: sequences of symbols; log_loss; dev is a tenth of train\n" in shown
-    assert "Most likely as a whole: pt" in cli.out(
-        *fit(letters, out, *words, "--predict", "pt", "--task", "task 0")
-    )
-
-
 def test_a_stop_keeps_what_was_learned_and_the_next_run_goes_on(
     monkeypatch: pytest.MonkeyPatch, letters: Path, tmp_path: Path, cli: Program
 ) -> None:
@@ -161,30 +132,6 @@ def figures(summary: dict[str, Any]) -> dict[str, Any]:
 def model_bytes(out: Path) -> bytes:
     (path,) = out.glob("model-*.safetensors")
     return path.read_bytes()
-
-
-def test_fresh_starts_over_and_ends_the_same(
-    monkeypatch: pytest.MonkeyPatch, letters: Path, tmp_path: Path, cli: Program
-) -> None:
-    out, words = tmp_path / "out", ("--no-baselines", "--json")
-    assert cli(*fit(letters, out, *words)) == 0
-    first, before = json.loads(cli.said().out), model_bytes(out)
-    given, seen = SequenceMixture.fit_states, []
-
-    def watch(model: SequenceMixture, *data: Any, **options: Any) -> Iterator[Any]:
-        for state in given(model, *data, **options):
-            seen.append(state.done)
-            yield state
-
-    monkeypatch.setattr(SequenceMixture, "fit_states", watch)
-    assert cli(*fit(letters, out, *words)) == 0
-    assert seen == []
-    assert cli(*fit(letters, out, *words, "--fresh")) == 0
-    assert seen[:2] == [1, 2]
-    cli.said()
-    assert cli(*fit(letters, out, *words)) == 0
-    assert figures(json.loads(cli.said().out)) == figures(first)
-    assert model_bytes(out) == before
 
 
 def test_a_second_command_on_one_folder_says_that_it_is_busy(
@@ -236,23 +183,6 @@ def test_files_of_others_survive_and_a_folder_of_others_is_refused_before_any_fi
     assert (tmp_path / "file").read_bytes() == b"mine"
 
 
-def test_what_an_old_version_left_is_left_alone_and_does_not_confuse(
-    letters: Path, tmp_path: Path, cli: Program
-) -> None:
-    words = ("--no-baselines", "--iterations", "3", "--json")
-    expected = cli.json(*fit(letters, tmp_path / "clean", *words))
-    out = tmp_path / "out"
-    out.mkdir()
-    old = {"version": 1, "name": expected["name"], "iteration": 2}
-    parameters = load_mixture(next((tmp_path / "clean").glob("model-*"))).parameters_
-    tree = {"parameters": state_to_tree(parameters, named=True), "alpha": np.ones(2)}
-    save_state(out / "checkpoint.safetensors", old | tree)
-    before = (out / "checkpoint.safetensors").read_bytes()
-    assert cli(*fit(letters, out, *words)) == 0
-    assert figures(json.loads(cli.said().out)) == figures(expected)
-    assert (out / "checkpoint.safetensors").read_bytes() == before
-
-
 def test_other_commands_say_in_a_sentence_that_fits_are_no_runs_for_them(
     asked: Path, tmp_path: Path, cli: Program
 ) -> None:
@@ -264,34 +194,6 @@ def test_other_commands_say_in_a_sentence_that_fits_are_no_runs_for_them(
         )
     assert (asked / "report.html").read_bytes() == page
     assert not (tmp_path / "plan.json").exists()
-
-
-def test_vectors_are_read_from_a_long_table(tmp_path: Path, cli: Program) -> None:
-    generator = np.random.default_rng(0)
-    path = tmp_path / "vectors.csv"
-    with path.open("w", newline="") as lines:
-        rows = csv.writer(lines)
-        rows.writerow(["task", "split", "sequence", "t", "x", "y"])
-        for number in range(3):
-            for place in range(8):
-                for time in range(4):
-                    values = generator.normal(number, 1.0, 2).round(3)
-                    split = "train" if place < 5 else "test"
-                    rows.writerow([f"task {number}", split, place, time, *values])
-    words = ("sequences", path, "--generators", "2", "--restarts", "1", "--out", tmp_path / "out")
-    found = cli.json(*words, "--generator", "lds", "--states", "1", "--json")
-    assert [row["model"] for row in found["rows"]] == [
-        "shared generators",
-        "one model per task",
-        "one model per task, backed off",
-        "one pooled model",
-        "pooled mixture",
-    ]
-    assert found["rows"][0]["error"] > 0
-    for kind in ("gaussian", "hmm", "gru"):
-        given = (*words, "--generator", kind, "--iterations", "3", "--no-baselines", "--json")
-        assert cli(*given) == 0
-    assert "sequences of symbols" in cli.refused(*words, "--predict", "1")
 
 
 def test_the_number_of_generators_can_be_left_to_the_data(
@@ -332,49 +234,6 @@ def test_tasks_that_are_no_sequences_are_refused_in_a_sentence(
     assert not (tmp_path / "out").exists()
 
 
-def test_a_model_is_asked_whose_sequences_are(asked: Path, tmp_path: Path, cli: Program) -> None:
-    new = tmp_path / "new.txt"
-    new.write_text("ptkbd\naeioua\nptk\n")
-    found = cli.json("sequences", "score", asked, new, "--task", "task 0", "--json")
-    first, planted, last = (row["log_ratio"] for row in found["rows"])
-    assert planted < 0 < min(first, last)  # the second is vowels, and task 0 writes stops
-    assert found["rows"][1]["p_ratio"] < 0.1 < found["rows"][0]["p_ratio"]
-    assert found["rows"][1]["likeliest"] in ("task 1", "task 3")
-    alone = cli.json("sequences", "score", asked, new, "--json")  # no task is named
-    assert alone["rows"][1]["task"] in ("task 1", "task 3")
-    assert alone["rows"][1]["p_ratio"] is None
-    table = tmp_path / "scores.csv"
-    words = ("score", asked, new, "--task", "task 0", "--out", table, "--most", "1")
-    shown = cli.out("sequences", *words)
-    assert shown.index("aeioua") < shown.index("ptk")
-    assert table.read_text().count("\n") == 4
-    assert cli("sequences", *words) == 2  # the file is there
-    assert cli("sequences", *words, "--overwrite") == 0
-
-
-def test_a_model_goes_on_draws_and_learns_new_tasks(
-    asked: Path, tmp_path: Path, cli: Program
-) -> None:
-    (path,) = asked.glob("model-*.safetensors")
-    ahead = cli.json("sequences", "next", asked, "ae", "--task", "task 1", "--json")
-    assert ahead["next"][0]["symbol"] in {*WORDS["vowels"], "(end)"}
-    drawn = cli.json("sequences", "sample", path, "--task", "task 0", "--number", "20", "--json")
-    letters_drawn = "".join(drawn["sequences"])
-    assert sum(each in WORDS["stops"] for each in letters_drawn) > 0.8 * len(letters_drawn)
-    again = cli.json("sequences", "sample", path, "--task", "task 0", "--number", "20", "--json")
-    assert again == drawn
-    few, more = tmp_path / "few.txt", tmp_path / "more.safetensors"
-    few.write_text("ptk\nkdb\ntttp\n")
-    made = cli.json("sequences", "adapt", asked, few, "--task", "new", "--out", more, "--json")
-    (row,) = made["tasks"]
-    assert row["task"] == "new"
-    assert all(a <= b <= c for a, b, c in zip(row["low"], row["shares"], row["high"], strict=True))
-    assert row["log_likelihood_low"] < row["log_likelihood"] < row["log_likelihood_high"]
-    new = load_mixture(more)
-    assert new.tasks_[-1] == "new"
-    assert new.log_ratio(["ptkd"], ["new"])[0] > new.log_ratio(["aeio"], ["new"])[0]
-
-
 def test_what_a_model_cannot_be_asked_is_a_sentence(
     asked: Path, tmp_path: Path, cli: Program
 ) -> None:
@@ -394,6 +253,21 @@ def test_what_a_model_cannot_be_asked_is_a_sentence(
         (("adapt", asked, new, "--out", "x.bin"), ".safetensors"),
     ):
         assert said in cli.refused("sequences", *words)
+
+
+def test_a_table_of_scores_is_replaced_only_when_asked(
+    asked: Path, tmp_path: Path, cli: Program
+) -> None:
+    (tmp_path / "new.txt").write_text("ptkbd\naeioua\nptk\n")
+    words = ("sequences", "score", asked, tmp_path / "new.txt", "--task", "task 0")
+    words = (*words, "--out", tmp_path / "scores.csv", "--most", "1")
+    shown = cli.out(*words)
+    assert shown.index("aeioua") < shown.index("ptk"), (
+        "task 0 writes stops, and the second is vowels"
+    )
+    assert (tmp_path / "scores.csv").read_text().count("\n") == 4
+    assert cli(*words) == 2
+    assert cli(*words, "--overwrite") == 0
 
 
 def test_symbols_of_a_prefix_that_were_never_seen_are_told(

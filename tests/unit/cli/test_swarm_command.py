@@ -8,8 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from taskmix.records import Study
-
 from .running import Program
 
 TINY = (
@@ -30,20 +28,6 @@ def texts(tmp_path: Path) -> Path:
             lines = "".join(json.dumps({"text": row}) + "\n" for row in rows)
             (tmp_path / "texts" / name / f"{split}.jsonl").write_text(lines)
     return tmp_path / "texts"
-
-
-def test_a_swarm_leaves_a_table_and_says_which_command_reads_it(
-    texts: Path, tmp_path: Path, cli: Program
-) -> None:
-    study = tmp_path / "swarm"
-    shown = cli.out("swarm", texts, *TINY, "--out", study)
-    for part in ("5 members, 20 steps of 4 rows of 16 tokens", "member-steps a second", "vowels"):
-        assert part in shown
-    assert f"taskmix mix {study / 'ratios.csv'} {study / 'metrics.csv'}" in shown
-    assert len((study / "metrics.csv").read_text().splitlines()) == 6
-    summaries = list(Study(study).summaries())
-    assert {summary.status for summary in summaries} == {"finished"}
-    assert all(summary.lean for summary in summaries)
 
 
 def test_a_swarm_that_ran_out_of_minutes_goes_on_with_the_same_command(

@@ -4,10 +4,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from taskmix.plans import Plan
-
 from .conftest import NAMES, save_encoder
 from .running import Program
 
@@ -15,49 +11,6 @@ QUICK = (
     "--steps", "5", "--subsets", "8", "--held-out", "4", "--alone", "2", "--size", "2",
     "--prefixes", "1", "--workers", "1", "--engine", "here",
 )  # fmt: skip
-
-
-def test_one_target_gets_a_table_a_plan_and_a_file_in_the_study(
-    tables: Path, tmp_path: Path, cli: Program
-) -> None:
-    study, plan = tmp_path / "study", tmp_path / "plan.json"
-    words = ("transfer", tables, "--target", "a", *QUICK, "--out", study, "--write-plan", plan)
-    shown = cli.out(*words)
-    assert "Read all 5 tasks: table of 2 columns; 2 classes of `label`; accuracy\n" in shown
-    for name in NAMES[1:]:
-        assert name in shown
-    for part in ("95 % interval", "unless surely harmful", "measured prefixes", "Spearman"):
-        assert part in shown
-    document = json.loads((study / "transfer.json").read_text())
-    assert [target["target"] for target in document["targets"]] == ["a"]
-    assert document["failed"] == 0
-    advised = Plan.load(plan)
-    assert "a" in advised.tasks
-    assert advised.targets == ("a",)
-    assert len(advised.parts) == 1
-    assert cli("report", study) == 0
-    page = (study / "report.html").read_text()
-    assert "Which tasks help which" in page
-
-
-def test_all_targets_share_their_runs_and_asking_again_trains_nothing(
-    tables: Path, tmp_path: Path, cli: Program
-) -> None:
-    words = ("transfer", tables, "--all", *QUICK, "--out", tmp_path / "study", "--json")
-    first = cli.json(*words)
-    runs = sorted(path.name for path in (tmp_path / "study").iterdir() if path.is_dir())
-    again = cli.json(*words)
-    assert first == again
-    assert sorted(p.name for p in (tmp_path / "study").iterdir() if p.is_dir()) == runs
-    assert sorted(name for group in first["groups"] for name in group) == sorted(NAMES)
-    assert len(first["targets"]) == len(NAMES)
-
-
-def test_the_matrix_is_shown_for_all_targets(tables: Path, tmp_path: Path, cli: Program) -> None:
-    words = ("transfer", tables, "--all", *QUICK, "--out", tmp_path / "study")
-    shown = " ".join(cli.out(*words, "--steps-of", "all-tasks", "--outcome", "margin").split())
-    assert "sources down, targets across" in shown
-    assert "Groups to train together" in shown
 
 
 def test_a_cheaper_study_is_a_prior_for_few_runs(
@@ -92,14 +45,17 @@ def test_a_prior_that_is_no_other_study_is_refused(
     assert not (tmp_path / "study").exists()
 
 
-def test_a_new_task_gets_an_answer_from_a_finished_study_and_nothing_is_trained(
+def test_asking_again_and_for_a_new_task_trains_nothing(
     tables: Path, tmp_path: Path, cli: Program
 ) -> None:
     study, new = tmp_path / "study", tmp_path / "new"
     words = ("transfer", tables, "--out", study)
     assert "Found no transfer.json in" in cli.refused(*words, "--new", new)
-    assert cli(*words, "--all", *QUICK) == 0
+    first = cli.json(*words, "--all", *QUICK, "--json")
+    assert sorted(name for group in first["groups"] for name in group) == sorted(NAMES)
+    assert len(first["targets"]) == len(NAMES)
     runs = sorted(path.name for path in study.iterdir())
+    assert cli.json(*words, "--all", *QUICK, "--json") == first
     (new / "fresh").mkdir(parents=True)
     for file in sorted((tables / "a").iterdir()):
         (new / "fresh" / file.name).write_bytes(file.read_bytes())
@@ -155,12 +111,3 @@ def test_runs_that_all_fail_are_told(tables: Path, tmp_path: Path, cli: Program)
     assert "at least one finished run alone" in cli.refused(
         "transfer", tables, *words, "--out", tmp_path / "study"
     )
-
-
-def test_the_tasks_of_the_demo_have_a_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Program
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    names = "half,loop,prime,remainder"
-    words = ("--target", "loop", "--only", names, *QUICK, "--out", tmp_path / "study")
-    assert "remainder" in cli.out("transfer", "digits", *words)

@@ -87,29 +87,6 @@ def test_heads_are_the_default_on_a_cpu_and_learn(
     assert means["test"] > 0.95
 
 
-def test_advice_on_vectors_says_what_was_read_and_is_kept(
-    encoder: Path, texts: Path, tmp_path: Path, cli: Program
-) -> None:
-    words = (
-        "advise",
-        texts,
-        "--model",
-        encoder,
-        *["--device", "cpu", "--workers", "1", "--steps", "20"],
-    )
-    out = cli.out(*words, "--budget", "40-steps", "--out", tmp_path / "s")
-    assert "Reading all texts with the encoder, once." in out
-    assert (tmp_path / "s/plan.json").exists()
-
-
-def test_texts_without_a_pretrained_model_get_a_hint(
-    texts: Path, tmp_path: Path, cli: Program
-) -> None:
-    assert "A pretrained encoder usually scores" in cli.out(
-        "train", texts, "--steps", "2", "--out", tmp_path / "s"
-    )
-
-
 def test_a_plan_that_merges_models_is_carried_out_kept_and_answers(
     encoder: Path, texts: Path, tmp_path: Path, cli: Program
 ) -> None:
@@ -133,18 +110,6 @@ def test_a_plan_that_merges_models_is_carried_out_kept_and_answers(
     ]
     rows = texts / "films" / "test.jsonl"
     assert cli("predict", kept, rows, "--task", "films") == 0
-
-
-def test_the_adviser_races_merged_models_of_a_pretrained_one(
-    encoder: Path, texts: Path, tmp_path: Path, cli: Program
-) -> None:
-    words = ("advise", texts, "--model", encoder, "--device", "cpu", "--workers", "1")
-    words += ("--budget", "160-steps", "--steps", "10", "--out", tmp_path / "s", "--json")
-    assert cli(*words) == 0
-    advice = json.loads((tmp_path / "s" / "advice.json").read_text())
-    (row,) = (each for each in advice["candidates"] if each["name"] == "merged")
-    assert row["words"] == "each task alone, then merged into one model by task arithmetic"
-    assert row["runs"]
 
 
 def test_ways_are_run_on_frozen_features_first_and_on_adapters_where_they_may_be_the_best(

@@ -11,7 +11,6 @@ from simulated_logs import NAMES, learning_log
 from taskmix.counterfactual import Log, improve_policy, learning_curves, log_from_arrays
 from taskmix.errors import InputError
 
-MORE = np.array([2000.0, 1000.0, 1000.0])  # a division of 4,000 steps
 EVEN = np.full(3, 4000 / 3)
 
 
@@ -41,14 +40,6 @@ def test_a_curve_follows_performance_and_goes_on_with_the_logarithm() -> None:
     assert float(curves.at(np.full(3, 1e9))[1]) == 1.0  # but never above one
 
 
-def test_curves_of_two_logs_reach_as_far_as_the_longer_one() -> None:
-    short = learning_log(0, shares=(0.8, 0.1, 0.1))
-    long = learning_log(1, shares=(0.1, 0.8, 0.1))
-    curves = learning_curves([short, long])
-    assert float(curves.at(np.full(3, 1500.0))[1]) == pytest.approx(0.5, abs=0.03)
-    assert np.all(np.diff(curves.shape.performance, axis=-1) >= 0)
-
-
 def test_logs_are_pooled_by_visits_whatever_their_number() -> None:
     logs = [learning_log(seed) for seed in range(10)]
     one, ten = learning_curves(logs[:1]), learning_curves(logs)
@@ -75,13 +66,6 @@ def test_the_noise_of_a_curve_is_that_of_its_rows_and_not_of_its_rise() -> None:
     rising = learning_curves([learning_log(0, rates=(0.0006, 0.0003, 0.0005), noise=0.02)])
     np.testing.assert_allclose(rising.noise, 0.02, rtol=0.1)
     assert still.difference_error(EVEN, EVEN) == 0
-
-
-def test_runs_that_differ_are_less_sure_than_their_rows() -> None:
-    alike = [learning_log(seed, rates=(4e-4, 4e-4, 4e-4)) for seed in range(4)]
-    apart = [learning_log(seed, rates=(r, r, r)) for seed, r in enumerate((2e-4, 3e-4, 5e-4, 6e-4))]
-    errors = [float(learning_curves(logs).difference_error(MORE, EVEN)) for logs in (alike, apart)]
-    assert errors[1] > 1.5 * errors[0]
 
 
 @pytest.mark.parametrize("count", [1, 3, 10, pytest.param(30, marks=pytest.mark.slow)])
@@ -135,12 +119,3 @@ def test_a_curve_never_falls_and_stays_within_zero_and_one(
     reached = curves.at(np.repeat(np.linspace(0, 5 * rows, 60)[:, None], tasks, axis=1))
     assert np.all(np.diff(reached, axis=0) >= -1e-12)
     assert np.all((reached >= 0) & (reached <= 1))
-
-
-def test_a_curve_between_its_knots_is_numpys_interpolation() -> None:
-    curves = learning_curves([learning_log(0)])
-    visits = np.linspace(0, float(curves.shape.visits.min(axis=0)[-1]), 50)
-    for task in range(3):
-        expected = np.interp(visits, curves.shape.visits[task], curves.shape.performance[task])
-        found = curves.at(np.repeat(visits[:, None], 3, axis=1))[:, task]
-        np.testing.assert_allclose(found, np.minimum(expected, 1.0))

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 from numpy.typing import NDArray
-from simulated_logs import NAMES, learning_log, simulate
+from simulated_logs import NAMES, learning_log
 
 from taskmix.counterfactual import (
     Log,
@@ -19,7 +19,6 @@ from taskmix.counterfactual import (
     learning_curves,
     log_from_arrays,
     maximise,
-    sum_log,
 )
 from taskmix.counterfactual._improve import ENTROPY_GRID
 from taskmix.counterfactual._slopes import (
@@ -29,7 +28,6 @@ from taskmix.counterfactual._slopes import (
     half_sums,
     slope_rewards,
 )
-from taskmix.counterfactual._statistics import stack
 from taskmix.errors import OptionError
 
 THIRD = np.full(3, 1 / 3)
@@ -134,18 +132,6 @@ def test_the_reward_of_a_slope_is_what_a_share_more_would_add() -> None:
     assert np.all(error < 0.02)
 
 
-def test_errors_of_slopes_are_their_spread_over_logs() -> None:
-    found, claimed = [], []
-    visits = np.full(3, 500.0)
-    for seed in range(40):
-        log = learning_log(seed, rows=1500, rates=(3e-4, 2e-4, 4e-4), noise=0.1)
-        slopes, errors = slope_rewards(learning_curves([log]), visits)
-        found.append(slopes)
-        claimed.append(errors)
-    ratio = np.std(found, axis=0).mean() / np.sqrt(np.mean(np.square(claimed), axis=0)).mean()
-    assert 0.5 < ratio < 1.7
-
-
 def test_slopes_leave_the_weights_of_a_log_and_each_half_its_own() -> None:
     log = saturated_log(0)
     found = improve_policy(log, division="entropy", reward="slope", entropy=0.1)
@@ -158,14 +144,6 @@ def test_slopes_leave_the_weights_of_a_log_and_each_half_its_own() -> None:
     assert found.value.value <= float((found.probabilities * high).sum()) + 1e-9
     # One slope for the whole run: there is nothing for stages to find.
     assert len(improve_stages(log, reward="slope").begins) == 1
-
-
-def test_the_gain_of_both_is_judged_by_rows_that_did_not_teach() -> None:
-    gains = []
-    for seed in range(30):
-        log = learning_log(seed, rows=900, rates=(0.0, 0.0, 0.0), noise=0.3, hard=False)
-        gains.append(float(improve_policy(log).gain.value))
-    assert abs(np.mean(gains)) < 3 * np.std(gains) / np.sqrt(len(gains)) + 1e-6
 
 
 def test_unknown_words_and_logs_without_losses_are_told() -> None:
@@ -202,15 +180,3 @@ def test_the_chosen_entropy_is_the_largest_of_those_that_end_best_by_the_other_h
 
     tied = [weight for weight in grid if end(best) - end(weight) <= error(weight)]
     assert found.entropy == pytest.approx(max(tied))
-
-
-def test_several_entropies_and_logs_at_once_are_each_alone() -> None:
-    logs = [simulate(np.random.default_rng(seed)) for seed in range(3)]
-    parts = [sum_log(log.tasks, log.rewards, log.probabilities, task_count=5) for log in logs]
-    weights = np.array([0.05, 0.3])
-    together = maximise(stack(parts), weights[:, None]).probabilities
-    assert together.shape == (2, 3, 5)
-    for row, weight in enumerate(weights):
-        for place, part in enumerate(parts):
-            alone = maximise(part, weight).probabilities
-            np.testing.assert_allclose(together[row, place], alone, atol=1e-9)

@@ -112,17 +112,6 @@ def test_the_doubly_robust_constants_are_those_of_least_variance() -> None:
     assert float(estimate(found, POLICY, estimator=importance_sampling).standard_error) > 1.5 * best
 
 
-def test_a_paired_difference_is_better_known_than_either_value() -> None:
-    log = simulate(np.random.default_rng(5))
-    found = sum_log(log.tasks, log.rewards, log.probabilities, task_count=5)
-    near = 0.9 * POLICY + 0.1 * OTHER
-    difference = compare(found, near, POLICY)
-    assert difference.standard_error < 0.2 * estimate(found, POLICY).standard_error
-    expected = estimate(found, near).value - estimate(found, POLICY).value
-    assert difference.value == pytest.approx(float(expected))
-    assert compare(found, POLICY, POLICY).standard_error == 0
-
-
 def test_logs_of_several_policies_are_pooled_by_adding_them() -> None:
     errors = []
     for seed in range(60):

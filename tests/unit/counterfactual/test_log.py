@@ -62,27 +62,6 @@ def test_a_streamed_log_is_the_log_in_memory(kind: str, rows: int) -> None:
     assert streamed.tasks == tuple(NAMES)
 
 
-@pytest.mark.parametrize("rows", [1, 5, 31, 32, 33, 1000, 4096])
-def test_a_log_of_any_length_has_stages_of_equal_width(rows: int) -> None:
-    log = simulate(np.random.default_rng(0), rows=rows)
-    stages = log_from_arrays(log.tasks, log.rewards, log.probabilities, names=NAMES).stages
-    widths = stages.rows
-    assert widths.sum() == rows
-    assert len(widths) <= 32
-    assert len(widths) >= min(rows, 16)
-    assert len(set(widths[:-1].tolist())) <= 1
-    assert widths[-1] <= widths[0]
-
-
-def test_a_log_without_losses_has_no_performance() -> None:
-    log = simulate(np.random.default_rng(0), rows=500)
-    assert (
-        log_from_arrays(log.tasks, log.rewards, log.probabilities, names=NAMES).performance is None
-    )
-    some = [batch.drop_columns(["loss"]) for batch in batches(log, np.ones(500), "numbers", 100)]
-    assert log_from_batches(some, names=NAMES).performance is None
-
-
 def test_performance_counts_rows_without_a_reward_too() -> None:
     log = simulate(np.random.default_rng(0), rows=500)
     log.rewards[:250] = math.nan

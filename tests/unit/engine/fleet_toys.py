@@ -255,36 +255,50 @@ def passage_runs(folder: Path, **changes: Any) -> list[Run]:
 
 
 @dataclass(frozen=True)
-class SharedRows:
-    """Three tasks on the same rows, one of them a regression; some targets are missing."""
+class MarkedRows:
+    """Tasks on the same rows: two of label sets, a class and a number; of each, targets are missing.
+
+    With `rare`, of some tasks so many that whole batches have none.
+    """
+
+    rare: bool = False
 
     def load(self) -> TaskSet:
         generator = np.random.default_rng(0)
-        splits: dict[str, dict[str, Split]] = {"kind": {}, "sum": {}, "level": {}}
-        for name, count in zip(SPLITS, (50, 20, 20), strict=True):
-            a, b = generator.standard_normal((2, count))
-            table = pa.table({"a": a, "b": b})
-            unknown = generator.random(count) < 0.3
-            targets = {
-                "kind": np.where(unknown, MISSING, a > b).astype(np.int64),
-                "sum": np.where(generator.random(count) < 0.2, np.nan, 100 * (a + b)),
-                "level": np.minimum(2, np.abs(a) * 2).astype(np.int64),
-            }
-            for task, values in targets.items():
+        splits: dict[str, dict[str, Split]] = {n: {} for n in ("many", "two", "kind", "sum")}
+        for name, count in zip(SPLITS, (50, 30, 30), strict=True):
+            a, b, c = generator.standard_normal((3, count))
+            table = pa.table({"a": a, "b": b, "c": c})
+            many = np.stack([a > 0, b > 0.5, a + b > 1, c < -1], axis=1).astype(np.int8)
+            many[generator.random(many.shape) < 0.1] = MISSING
+            two = np.stack([c > 0, a > c], axis=1).astype(np.int8)
+            unknown = generator.random((4, count)) < 0.3
+            if self.rare and name == "train":  # five rows each
+                unknown = np.stack([np.arange(count) % 10 != place for place in range(4)])
+                unknown[3] = False
+            many[unknown[0]], two[unknown[1]] = MISSING, MISSING
+            kind = np.where(unknown[2], MISSING, a > b).astype(np.int64)
+            total = np.where(unknown[3], np.nan, 100 * (a + b))
+            for task, values in zip(splits, (many, two, kind, total), strict=True):
                 splits[task][name] = Split(table, values)
-        labels = {"kind": ("no", "yes"), "sum": (), "level": ("low", "middle", "high")}
+        kinds: dict[str, tuple[Any, tuple[str, ...], str]] = {
+            "many": ("multilabel", ("p", "q", "r", "s"), "micro_f1"),
+            "two": ("multilabel", ("x", "y"), "average_precision"),
+            "kind": ("classification", ("no", "yes"), "accuracy"),
+            "sum": ("regression", (), "rmse"),
+        }
         return TaskSet(
             tuple(
                 Task(
                     name=name,
-                    kind="classification" if names else "regression",
+                    kind=kind,
                     inputs="table",
-                    labels=names,
-                    metric="accuracy" if names else "rmse",
+                    labels=labels,
+                    metric=metric,
                     source="shared",
                     splits=splits[name],
                 )
-                for name, names in labels.items()
+                for name, (kind, labels, metric) in kinds.items()
             )
         )
 

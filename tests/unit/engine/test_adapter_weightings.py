@@ -18,16 +18,13 @@ from taskmix.policies import Exp3S, PredictionGain, QuantileScaled
 from taskmix.records import Study
 from taskmix.weighting import (
     FAMO,
-    MGDA,
-    AlignedMTL,
     Balancer,
-    CAGrad,
     GradNorm,
     NashMTL,
     PCGrad,
 )
 
-METHODS = (PCGrad(), MGDA(), GradNorm(), CAGrad(), NashMTL(), AlignedMTL(), FAMO())
+METHODS = (PCGrad(), NashMTL(), GradNorm(), FAMO())
 REWARD = QuantileScaled(reward=PredictionGain())
 
 

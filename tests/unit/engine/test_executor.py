@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 import socket
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 import pytest
-import torch
 
 from taskmix.engine import (
     Auto,
@@ -27,7 +25,6 @@ from taskmix.engine import (
     TorchrunExecutor,
     Until,
     Workers,
-    cluster,
     finish,
     never,
 )
@@ -53,44 +50,34 @@ Making = Callable[[Observers], Executor]
 QUIET = Observers()
 
 
-@dataclass
-class Places:
-    """What takes seconds to start, and starts when the first executor asks for it."""
-
-    stack: ExitStack
-    _pool: Workers | None = None
-    _joined: bool = False
-
-    def pool(self) -> Workers:
-        if self._pool is None:
-            self._pool = self.stack.enter_context(Workers(2))
-        return self._pool
-
-    def join(self) -> None:
-        if not self._joined:
-            if importlib.util.find_spec("ray") is None:
-                pytest.skip("needs the extra `cluster`")
-            self.stack.enter_context(cluster(workers=2))
-            self._joined = True
-
-
 @pytest.fixture(scope="module")
-def places() -> Iterator[Places]:
-    torch.set_num_threads(1)
-    with ExitStack() as stack:
-        yield Places(stack)
+def pool() -> Iterator[Workers]:
+    """Processes that take seconds to start, and start when the first executor asks for them."""
+    with Workers(2) as workers:
+        yield workers
 
 
-NAMES = ("here", "two processes", "fleet", "auto", "launched", "until", "starting over", "ray")
+NAMES = (
+    "here",
+    "two processes",
+    "fleet",
+    "auto",
+    "launched",
+    "until",
+    "starting over",
+    "ray",
+    "by post",
+)
 
 
 @pytest.fixture(params=NAMES)
-def make(request: pytest.FixtureRequest, places: Places, monkeypatch: pytest.MonkeyPatch) -> Making:
+def make(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Making:
     match request.param:
         case "here":
             return lambda observers: Here(workers=1, observers=observers)
         case "two processes":
-            return lambda observers: Here(workers=places.pool(), observers=observers)
+            pool = request.getfixturevalue("pool")
+            return lambda observers: Here(workers=pool, observers=observers)
         case "fleet":
             return lambda observers: Fleet(workers=1, observers=observers)
         case "auto":
@@ -108,8 +95,9 @@ def make(request: pytest.FixtureRequest, places: Places, monkeypatch: pytest.Mon
         case "starting over":
             return lambda observers: RestartingExecutor(Here(workers=1, observers=observers))
         case _:
-            places.join()
-            return lambda observers: Ray(observers=observers)
+            request.getfixturevalue("ray_cluster")
+            shared = None if request.param == "ray" else False
+            return lambda observers: Ray(shared_disk=shared, observers=observers)
 
 
 def bits(run: Run, study: Study) -> tuple[object, ...]:
@@ -122,12 +110,6 @@ def bits(run: Run, study: Study) -> tuple[object, ...]:
         folder.scores().to_pylist(),
         {name: value.tolist() for name, value in best.items()},
     )
-
-
-def test_results_come_in_the_order_asked(make: Making, tmp_path: Path) -> None:
-    results = make(QUIET).run(RUNS, Study(tmp_path))
-    assert [result.outcome for result in results] == ["finished"] * 3
-    assert [result.summary and result.summary.seed for result in results] == [2, 0, 1]
 
 
 def test_nothing_to_do_is_no_result(make: Making, tmp_path: Path) -> None:
@@ -179,7 +161,7 @@ def test_a_stop_leaves_a_checkpoint_from_which_the_same_call_goes_on_to_the_same
         runs = [replace(RUN, steps=steps, checkpoint_every=None, seed=seed) for seed in (0, 1)]
         told: list[Progress] = []
         executor, study = make(Observers.telling(told.append)), Study(tmp_path / f"{steps}")
-        results = executor.run(runs, study, stop=lambda: is_midway(told, steps))
+        results = executor.run(runs, study, stop=partial(is_midway, told, steps))
         reached = [result.summary for result in results if result.outcome == "stopped"]
         if any(summary is not None and 0 < summary.step < steps for summary in reached):
             break
@@ -193,16 +175,6 @@ def test_a_stop_leaves_a_checkpoint_from_which_the_same_call_goes_on_to_the_same
 
 def is_midway(told: Sequence[Progress], steps: int) -> bool:
     return any(0 < each.step < steps and not each.done for each in told)
-
-
-def test_a_stop_before_the_first_run_leaves_everything_as_it_was(
-    make: Making, tmp_path: Path
-) -> None:
-    executor = make(QUIET)
-    results = executor.run(RUNS[:2], Study(tmp_path), stop=lambda: True)
-    assert {result.outcome for result in results} <= {"stopped", "finished"}
-    assert [result.outcome for result in results].count("stopped") >= 1
-    assert all(result.is_done for result in executor.run(RUNS[:2], Study(tmp_path)))
 
 
 def test_fresh_starts_over_and_without_it_nothing_does(make: Making, tmp_path: Path) -> None:
@@ -274,11 +246,14 @@ def must_have_heard_all(heard: Heard, runs: Sequence[Run]) -> None:
         assert listener.closed == 1
 
 
-def test_listeners_hear_every_event_of_every_run_once(make: Making, tmp_path: Path) -> None:
+def test_results_come_in_order_and_listeners_hear_every_event_once(
+    make: Making, tmp_path: Path
+) -> None:
     asked, study = [*RUNS, replace(RUN, label="other"), RUN], Study(tmp_path)
     for _ in range(2):  # the second time all are done already
         heard = Heard()
-        make(heard.observers()).run(asked, study)
+        results = make(heard.observers()).run(asked, study)
+        assert [result.summary and result.summary.seed for result in results] == [2, 0, 1, 0, 0]
         must_have_heard_all(heard, asked[:4])
 
 

@@ -10,7 +10,7 @@ import pytest
 from fleet_toys import (
     RUN,
     SUBSETS,
-    SharedRows,
+    MarkedRows,
     changed,
     runs_of,
     side_by_side,
@@ -33,8 +33,7 @@ def test_perceptrons_train_as_they_do_alone(tmp_path: Path, weighting: Any) -> N
 
 
 @pytest.mark.parametrize(
-    ("rates", "weighting"),
-    [((0.2, 0.3), None), ((0.2, 0.0), Equal()), ((0.0, 0.3), Equal()), ((0.2, 0.3), Equal())],
+    ("rates", "weighting"), [((0.2, 0.3), None), ((0.2, 0.0), Equal()), ((0.0, 0.3), Equal())]
 )
 def test_dropout_leaves_out_the_same_units(
     tmp_path: Path, rates: tuple[float, float], weighting: Any
@@ -53,8 +52,9 @@ def test_one_head_of_all_tasks_is_shared_within_a_member_alone(
     side_by_side(runs, tmp_path)
 
 
-@pytest.mark.parametrize("weighting", DECISIONS, ids=["all", "drawn"])
-@pytest.mark.parametrize("kind", ["sgd", "adamw", "adam"])
+@pytest.mark.parametrize(
+    ("kind", "weighting"), [("sgd", Equal()), ("adamw", None), ("adam", Equal())]
+)
 def test_every_optimiser_steps_as_alone_with_each_members_rate_decay_and_clipping(
     tmp_path: Path, kind: Any, weighting: Any
 ) -> None:
@@ -95,13 +95,14 @@ def test_fixed_weights_differ_between_members(tmp_path: Path) -> None:
 def test_tasks_that_share_their_rows_and_miss_labels_train_as_alone(
     tmp_path: Path, weighting: Any
 ) -> None:
-    subsets = (("kind", "sum", "level"), ("sum",), ("level", "kind"))
-    base = replace(RUN, source=SharedRows())
+    subsets = (("kind", "sum", "many"), ("sum",), ("many", "kind"))
+    base = replace(RUN, source=MarkedRows())
     side_by_side(runs_of(base, subsets, weighting=weighting), tmp_path)
 
 
-@pytest.mark.parametrize("weighting", DECISIONS, ids=["all", "drawn"])
-@pytest.mark.parametrize("words", ["learned", "frozen", "trained"])
+@pytest.mark.parametrize(
+    ("words", "weighting"), [("learned", Equal()), ("frozen", None), ("trained", Equal())]
+)
 def test_text_convolutions_read_texts_and_pairs_as_alone(
     tmp_path: Path, words: str, weighting: Any
 ) -> None:
@@ -120,8 +121,7 @@ def test_text_convolutions_read_texts_and_pairs_as_alone(
     side_by_side(runs_of(base, subsets, steps=12, weighting=weighting), tmp_path)
 
 
-@pytest.mark.parametrize("weighting", DECISIONS, ids=["all", "drawn"])
-@pytest.mark.parametrize("words", ["learned", "frozen"])
+@pytest.mark.parametrize(("words", "weighting"), [("learned", None), ("frozen", Equal())])
 def test_window_taggers_read_half_the_window_and_train_as_alone(
     tmp_path: Path, words: str, weighting: Any
 ) -> None:
@@ -153,12 +153,11 @@ def test_members_of_lower_precision_are_as_near_as_it_lets_them(tmp_path: Path) 
             assert mine.value == pytest.approx(its.value, rel=0.05, abs=0.05)
 
 
-@pytest.mark.parametrize("patience", [1, 2])
 def test_each_member_stops_when_it_would_alone_and_the_others_go_on(
-    tmp_path: Path, patience: int
+    tmp_path: Path,
 ) -> None:
     subsets = (*SUBSETS, ("half",), ("shuffled_ten",))
-    runs = runs_of(subsets=subsets, steps=60, evaluate_every=4, patience=patience)
+    runs = runs_of(subsets=subsets, steps=60, evaluate_every=4, patience=1)
     side_by_side(runs, tmp_path)
     from taskmix.records import Study
 

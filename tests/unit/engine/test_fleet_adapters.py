@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ import torch
 from fleet_toys import (
     RUN,
     WORDS,
+    after,
     changed,
     must_be_alike,
     runs_of,
@@ -158,12 +158,6 @@ def test_what_is_learned_from_losses_is_learned_as_alone(
     side_by_side(runs_of(adapted(tmp_path), TEXTS, **changes), tmp_path, tolerance=1e-4)
 
 
-@pytest.mark.parametrize("pooling", ["first", "last", "max"])
-def test_any_pooling_is_that_of_a_model_alone(tmp_path: Path, pooling: Any) -> None:
-    runs = runs_of(adapted(tmp_path, pooling=pooling), TEXTS[:2], weighting=None)
-    side_by_side(runs, tmp_path, tolerance=1e-4)
-
-
 def prompts(folder: Path) -> FolderSource:
     """Two tasks of prompts with answers of one to four words, and one of plain text."""
     chance = random.Random(0)
@@ -224,15 +218,9 @@ def test_what_a_fleet_of_adapters_began_goes_on_alone_to_the_same_end(tmp_path: 
     runs = runs_of(base, TEXTS[:2], weighting=None)
     whole, parted = Study(tmp_path / "whole"), Study(tmp_path / "parted")
     Here(workers=1).run(runs, whole)
-    stopped = Fleet(workers=1).run(runs, parted, stop=_after(1))
+    stopped = Fleet(workers=1).run(runs, parted, stop=after(2))
     assert [each.outcome for each in stopped] == ["stopped", "stopped"]
     assert all(each.is_done for each in Here(workers=1).run(runs, parted))
     for run in runs:
         specification = run.specification()
         must_be_alike(whole.run(specification), parted.run(specification), tolerance=1e-4)
-
-
-def _after(calls: int) -> Callable[[], bool]:
-    """Asks to stop from the call after so many on."""
-    asked = iter(range(1 << 20))
-    return lambda: next(asked) >= calls

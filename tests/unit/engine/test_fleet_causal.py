@@ -16,11 +16,19 @@ from taskmix.records import Study
 from taskmix.weighting import Equal, FixedWeights, GroupDRO
 
 
-@pytest.mark.parametrize("weighting", [Equal(), None], ids=["all", "drawn"])
-@pytest.mark.parametrize("tied", [True, False], ids=["tied", "apart"])
+@pytest.mark.parametrize(
+    ("weighting", "tied"), [(Equal(), True), (None, False)], ids=["all", "drawn, untied"]
+)
 def test_members_train_as_they_do_alone(tmp_path: Path, weighting: Any, tied: bool) -> None:
     tiny = CausalTransformer(layers=2, width=16, attention_heads=2, context=16, tied=tied)
     side_by_side(passage_runs(tmp_path, architecture=tiny, weighting=weighting), tmp_path)
+
+
+def test_rows_beyond_what_attention_takes_at_once_are_read_in_parts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("taskmix.engine._fleet._causal.MOST_ROWS", 5)
+    side_by_side(passage_runs(tmp_path), tmp_path)
 
 
 def test_members_have_policies_weights_and_clipping_of_their_own(tmp_path: Path) -> None:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import json
 import random
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pytest
 import torch
 from fleet_toys import (
     RUN,
     SPLITS,
     WORDS,
+    MarkedRows,
     changed,
     must_meet_half_way,
     runs_of,
@@ -26,61 +26,11 @@ from test_fleet_adapters import adapted
 from test_fleet_learning import BY_MEMBER, STACKED, name_of
 
 from taskmix.engine import FolderSource
-from taskmix.models import Perceptron, TextConvolution
+from taskmix.models import Perceptron
 from taskmix.records import Study
-from taskmix.tasks import MISSING, Split, Task, TaskSet
 from taskmix.weighting import FAMO, Equal, FixedWeights, PCGrad
 
 DECISIONS: list[Any] = [Equal(), None]
-
-
-@dataclass(frozen=True)
-class MarkedRows:
-    """Tasks on the same rows: two of label sets, a class and a number; of each, targets are missing.
-
-    With `rare`, of some tasks so many that whole batches have none.
-    """
-
-    rare: bool = False
-
-    def load(self) -> TaskSet:
-        generator = np.random.default_rng(0)
-        splits: dict[str, dict[str, Split]] = {n: {} for n in ("many", "two", "kind", "sum")}
-        for name, count in zip(SPLITS, (50, 30, 30), strict=True):
-            a, b, c = generator.standard_normal((3, count))
-            table = pa.table({"a": a, "b": b, "c": c})
-            many = np.stack([a > 0, b > 0.5, a + b > 1, c < -1], axis=1).astype(np.int8)
-            many[generator.random(many.shape) < 0.1] = MISSING
-            two = np.stack([c > 0, a > c], axis=1).astype(np.int8)
-            unknown = generator.random((4, count)) < 0.3
-            if self.rare and name == "train":  # five rows each
-                unknown = np.stack([np.arange(count) % 10 != place for place in range(4)])
-                unknown[3] = False
-            many[unknown[0]], two[unknown[1]] = MISSING, MISSING
-            kind = np.where(unknown[2], MISSING, a > b).astype(np.int64)
-            total = np.where(unknown[3], np.nan, 100 * (a + b))
-            for task, values in zip(splits, (many, two, kind, total), strict=True):
-                splits[task][name] = Split(table, values)
-        kinds: dict[str, tuple[Any, tuple[str, ...], str]] = {
-            "many": ("multilabel", ("p", "q", "r", "s"), "micro_f1"),
-            "two": ("multilabel", ("x", "y"), "average_precision"),
-            "kind": ("classification", ("no", "yes"), "accuracy"),
-            "sum": ("regression", (), "rmse"),
-        }
-        return TaskSet(
-            tuple(
-                Task(
-                    name=name,
-                    kind=kind,
-                    inputs="table",
-                    labels=labels,
-                    metric=metric,
-                    source="shared",
-                    splits=splits[name],
-                )
-                for name, (kind, labels, metric) in kinds.items()
-            )
-        )
 
 
 SUBSETS = (("many", "kind", "sum"), ("two", "many"), ("kind", "two"), ("many",))
@@ -115,16 +65,6 @@ def test_perceptrons_learn_label_sets_as_they_do_alone(tmp_path: Path, weighting
     dropping = Perceptron(hidden=(12,), dropout=0.1, head_dropout=0.2)
     base = changed(RUN, dropping, source=MarkedRows())
     side_by_side(together(runs_of(base, SUBSETS, weighting=weighting)), tmp_path)
-
-
-@pytest.mark.parametrize("weighting", DECISIONS, ids=["all", "drawn"])
-def test_text_convolutions_learn_label_sets_as_they_do_alone(
-    tmp_path: Path, weighting: Any
-) -> None:
-    options = TextConvolution(filters=5, kernels=(1,), dimension=6, min_count=1)
-    base = changed(RUN, options, source=genres(tmp_path))
-    subsets = (("sets", "one"), ("one",), ("sets",))
-    side_by_side(runs_of(base, subsets, steps=12, weighting=weighting), tmp_path)
 
 
 @pytest.mark.parametrize("weighting", DECISIONS, ids=["all", "drawn"])

@@ -12,7 +12,7 @@ import pytest
 import torch
 from fleet_toys import (
     RUN,
-    SharedRows,
+    MarkedRows,
     changed,
     must_meet_half_way,
     runs_of,
@@ -68,8 +68,8 @@ BY_MEMBER: list[Any] = [
     Uncertainty(),
 ]
 # Fifty rows: an epoch is over every second or third step.
-WEIGHED = replace(RUN, source=SharedRows(), checkpoint_every=10)
-SUBSETS = (("kind", "sum", "level"), ("sum",), ("level", "kind"), ("kind", "level"))
+WEIGHED = replace(RUN, source=MarkedRows(), checkpoint_every=10)
+SUBSETS = (("kind", "sum", "many"), ("sum",), ("many", "kind"), ("kind", "many"))
 
 
 @dataclass(frozen=True, kw_only=True)

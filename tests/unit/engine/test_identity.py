@@ -6,10 +6,9 @@ from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
 
-from taskmix.engine import DigitsSource, Here, Run, execute
+from taskmix.engine import DigitsSource, Run, execute
 from taskmix.models import Perceptron
 from taskmix.records import Study
-from taskmix.report import gather_report
 from taskmix.weighting import Equal
 
 RUN = Run(
@@ -40,27 +39,6 @@ def test_processes_that_ask_at_once_under_labels_of_their_own_train_once(tmp_pat
     assert set(outcomes.values()) <= {"finished", "already finished", "busy"}
     (summary,) = Study(tmp_path).summaries()
     assert sorted(summary.labels) == labels
-
-
-def test_the_page_shows_a_run_of_two_labels_as_one_run_under_both(tmp_path: Path) -> None:
-    Here(workers=1).run([RUN, OTHER, replace(RUN, seed=1), replace(OTHER, seed=1)], Study(tmp_path))
-    data = gather_report(Study(tmp_path))
-    assert data.labels == ("first", "second")
-    assert [run.labels for run in data.runs] == [("first", "second")] * 2
-    by_label: dict[str, list[tuple[str, int, float]]] = {"first": [], "second": []}
-    for score in data.scores:
-        by_label[score.label].append((score.task, score.seed, score.value))
-    assert len(by_label["first"]) >= 4, "two tasks, two seeds"
-    assert by_label["first"] == by_label["second"]
-    assert sorted((trace.label, trace.seed) for trace in data.traces) == [
-        ("first", 0),
-        ("first", 1),
-        ("second", 0),
-        ("second", 1),
-    ]
-    assert [run.labels for run in gather_report(tmp_path, labels=["second"]).runs] == [
-        ("second",)
-    ] * 2
 
 
 def test_settings_of_ones_own_that_are_called_label_still_tell_runs_apart(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import torch
-from fleet_toys import side_by_side, word_tasks
+from fleet_toys import RUN, side_by_side, word_tasks
 
 from taskmix.engine import (
     FolderSource,
@@ -24,41 +24,16 @@ from taskmix.engine import (
     save_models,
 )
 from taskmix.errors import InputError, OptionError, TaskmixWarning
-from taskmix.models import Adapters, Transformer, merged_network, pretrained, save_adapters
+from taskmix.models import Adapters, Transformer, pretrained, save_adapters
 from taskmix.records import Study
-from taskmix.weighting import Equal
 
 transformers = pytest.importorskip("transformers", reason="the extra `text` is not installed")
+pytestmark = pytest.mark.usefixtures("own_cache")
 
 SaveModel = Callable[..., str]
+TINY = replace(RUN, optimization=Optimization(learning_rate=0.01), steps=12, batch_size=8)
 TEXTS = [{"text": "bad day"}, {"text": "gaze"}, {"text": "zebra"}]
 PROMPTS = [{"prompt": "big?"}, {"prompt": "small?"}]
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TASKMIX_CACHE", str(tmp_path / "cache"))
-
-
-@pytest.fixture
-def save_encoder(save_letters: SaveModel, tmp_path: Path) -> SaveModel:
-    """Saves a tiny BERT with random weights, and the tokenizer of letters beside it."""
-
-    def save(name: str = "bert", *, seed: int = 0, hidden: int = 16) -> str:
-        torch.manual_seed(seed)
-        config = transformers.BertConfig(
-            vocab_size=80,
-            hidden_size=hidden,
-            num_hidden_layers=2,
-            num_attention_heads=2,
-            intermediate_size=24,
-            max_position_embeddings=48,
-            initializer_range=0.2,
-        )
-        transformers.BertModel(config).save_pretrained(tmp_path / name)
-        return save_letters(tmp_path / name)
-
-    return save
 
 
 def prompt_tasks(folder: Path) -> FolderSource:
@@ -72,15 +47,7 @@ def prompt_tasks(folder: Path) -> FolderSource:
 
 def kept(source: FolderSource, architecture: Any, folder: Path, **options: Any) -> Run:
     """Trains a little, and keeps the model in `folder / "model"`."""
-    run = Run(
-        label="toy",
-        source=source,
-        architecture=architecture,
-        optimization=Optimization(learning_rate=0.01),
-        steps=12,
-        batch_size=8,
-        seed=0,
-    )
+    run = replace(TINY, source=source, architecture=architecture)
     study = Study(folder / "study")
     execute(run, study)
     save_models(folder / "model", [(run, run.load().names)], study, **options)
@@ -94,12 +61,16 @@ def part(folder: Path) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("tune", ["heads", "adapters"])
-def test_a_kept_model_answers_as_in_training_and_has_no_copy_of_its_base(
-    save_encoder: SaveModel, tmp_path: Path, tune: Any
+@pytest.mark.parametrize(
+    ("tune", "parts"), [("heads", set()), ("adapters", {"adapter0"}), ("all", {"encoder0"})]
+)
+def test_a_kept_model_answers_as_in_training_and_has_no_copy_of_a_frozen_base(
+    save_encoder: SaveModel, tmp_path: Path, tune: Any, parts: set[str]
 ) -> None:
-    architecture = pretrained(save_encoder(), tune, max_length=16)
-    run = kept(word_tasks(tmp_path / "tasks"), architecture, tmp_path)
+    path = save_encoder()
+    run = kept(word_tasks(tmp_path / "tasks"), pretrained(path, tune, max_length=16), tmp_path)
+    if tune == "all":
+        shutil.rmtree(path)  # the model needs nothing from outside
     summary = Study(tmp_path / "study").run(run.specification()).summary()
     assert summary is not None
     recorded = {(s.task, s.metric): s.value for s in summary.scores if s.split == "test"}
@@ -108,9 +79,7 @@ def test_a_kept_model_answers_as_in_training_and_has_no_copy_of_its_base(
     right = [answer["label"] == row["label"] for answer, row in zip(answers, rows, strict=True)]
     assert sum(right) / len(right) == pytest.approx(recorded["letter", "accuracy"])
     names = {each.name.split("-")[0] for each in (tmp_path / "model").iterdir()}
-    assert names - {".lock"} == {"model.json", "model0"} | (
-        {"adapter0"} if tune == "adapters" else set()
-    )
+    assert names - {".lock"} == {"model.json", "model0"} | parts
 
 
 @pytest.mark.parametrize("tune", ["heads", "adapters"])
@@ -177,14 +146,9 @@ def test_a_model_that_writes_is_kept_as_adapters_and_merged(
     assert not torch.allclose(plain, expected, atol=1e-3), "something was trained"
     # The merged folder is a model to go on from: it has the tokenizer, too.
     whole = Transformer(path=str(tmp_path / "model" / document["merged"]), max_length=24)
-    again = Run(
-        label="merged",
-        source=FolderSource(path=str(tmp_path / "tasks")),
-        architecture=whole,
-        optimization=Optimization(learning_rate=1e-30),
-        steps=1,
-        seed=0,
-    )
+    source = FolderSource(path=str(tmp_path / "tasks"))
+    still = Optimization(learning_rate=1e-30)
+    again = replace(TINY, source=source, architecture=whole, optimization=still, steps=1)
     study = Study(tmp_path / "again")
     execute(again, study)
     save_models(tmp_path / "whole", [(again, ("ask",))], study)
@@ -192,18 +156,6 @@ def test_a_model_that_writes_is_kept_as_adapters_and_merged(
     assert [each["answer"] for each in found] == [each["answer"] for each in answers]
     for mine, its in zip(found, answers, strict=True):
         assert mine["log_probability"] == pytest.approx(its["log_probability"], abs=1e-4)
-
-
-def test_a_model_with_adapters_takes_the_place_of_another_and_leaves_nothing_of_it(
-    save_encoder: SaveModel, tmp_path: Path
-) -> None:
-    path = save_encoder()
-    run = kept(word_tasks(tmp_path / "tasks"), pretrained(path, "adapters"), tmp_path, merged=True)
-    first = {each.name for each in (tmp_path / "model").iterdir()}
-    save_models(tmp_path / "model", [(run, ("letter",))], Study(tmp_path / "study"), merged=True)
-    second = {each.name for each in (tmp_path / "model").iterdir()}
-    assert len(second) == len(first)
-    assert {name for name in first & second if name[0] != "."} == {"model.json"}
 
 
 def test_a_model_that_cannot_be_merged_leaves_the_old_one_as_it_was(
@@ -226,13 +178,8 @@ def test_a_model_that_cannot_be_merged_leaves_the_old_one_as_it_was(
 
 @pytest.mark.parametrize("tune", ["heads", "all"])
 def test_only_adapters_are_merged(save_encoder: SaveModel, tmp_path: Path, tune: Any) -> None:
-    run = Run(
-        label="toy",
-        source=word_tasks(tmp_path / "tasks"),
-        architecture=pretrained(save_encoder(), tune),
-        steps=1,
-        seed=0,
-    )
+    source = word_tasks(tmp_path / "tasks")
+    run = replace(TINY, source=source, architecture=pretrained(save_encoder(), tune))
     with pytest.raises(OptionError, match=f"Found one that tunes {tune}"):
         check_mergeable([run])
 
@@ -257,7 +204,7 @@ def test_a_run_that_begins_with_other_adapters_is_another_run(
 ) -> None:
     path, source = save_encoder(), word_tasks(tmp_path / "tasks")
     runs = [
-        Run(label="toy", source=source, architecture=each, steps=1, seed=0)
+        replace(TINY, source=source, architecture=each)
         for each in (started(path, tmp_path, seed=seed) for seed in (0, 1, 0))
     ]
     study = Study(tmp_path / "study")
@@ -270,33 +217,9 @@ def test_runs_that_begin_with_adapters_train_in_a_fleet_as_alone_and_are_kept(
     save_encoder: SaveModel, tmp_path: Path
 ) -> None:
     path, source = save_encoder(), word_tasks(tmp_path / "tasks")
-    architecture = started(path, tmp_path, seed=0)
-    run = Run(
-        label="toy",
-        source=source,
-        architecture=architecture,
-        weighting=Equal(),
-        optimization=Optimization(learning_rate=0.01),
-        steps=6,
-        batch_size=8,
-        seed=0,
-    )
+    run = replace(TINY, source=source, architecture=started(path, tmp_path, seed=0), steps=6)
     side_by_side([run, replace(run, seed=1, tasks=("letter",))], tmp_path, tolerance=1e-4)
     study = Study(tmp_path / "alone")
     save_models(tmp_path / "model", [(run, ("letter", "length"))], study)
     shutil.rmtree(tmp_path / "adapters")  # what was begun with is not needed any more
     load_model(tmp_path / "model").predict(TEXTS, "length")
-
-
-def test_merging_leaves_the_base_that_models_share_alone(
-    save_encoder: SaveModel, tmp_path: Path
-) -> None:
-    path = save_encoder()
-    word_tasks(tmp_path / "tasks")
-    architecture = started(path, tmp_path, seed=0)
-    encoded = architecture.encoding.encode(FolderSource(path=str(tmp_path / "tasks")).load())
-    model = architecture.build(encoded).eval()
-    batch = encoded[0].splits["train"].inputs.batch(torch.arange(3))
-    before = model.encoder(batch)
-    merged_network(model.encoder)
-    assert torch.equal(model.encoder(batch), before)

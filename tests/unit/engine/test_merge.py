@@ -18,7 +18,6 @@ from taskmix.engine import (
     Optimization,
     Run,
     TorchrunExecutor,
-    build,
     execute,
     keep_best,
     load_model,
@@ -38,31 +37,15 @@ from taskmix.plans import Part, Plan, Shares
 from taskmix.records import Study
 from taskmix.training import evaluate
 
-transformers = pytest.importorskip("transformers", reason="the extra `text` is not installed")
+pytestmark = pytest.mark.usefixtures("own_cache")
 
 TASKS = ("letter", "length", "vowels")
 
 
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TASKMIX_CACHE", str(tmp_path / "cache"))
-
-
 @pytest.fixture
-def template(tmp_path: Path, save_letters: Callable[..., str]) -> Run:
+def template(tmp_path: Path, save_encoder: Callable[..., str]) -> Run:
     """Adapters of a tiny BERT with random weights, on three tasks about short words."""
-    torch.manual_seed(0)
-    config = transformers.BertConfig(
-        vocab_size=80,
-        hidden_size=16,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=24,
-        max_position_embeddings=16,
-        initializer_range=0.2,
-    )
-    transformers.BertModel(config).save_pretrained(tmp_path / "bert")
-    path = save_letters(tmp_path / "bert")
+    path = save_encoder()
     architecture = Transformer(path=path, max_length=8, tune="adapters", adapters=Adapters(rank=2))
     return Run(
         label="template",
@@ -81,18 +64,6 @@ def merging(merge: Merge) -> Plan:
         Part(tasks=(name,), scored=(name,), share=1 / 3, division=Shares.equal(1)) for name in TASKS
     ]
     return Plan(name="merged", parts=tuple(parts), merge=merge)
-
-
-def test_models_of_one_seed_begin_with_the_same_shared_parameters(template: Run) -> None:
-    for architecture in (template.architecture, tuned(template.architecture, "heads")):
-        runs = [
-            replace(template, architecture=architecture, tasks=tasks)
-            for tasks in (TASKS, TASKS[:1], TASKS[1:2])
-        ]
-        first, *others = (build(run)[0].encoder.state_dict() for run in runs)
-        assert first
-        for other in others:
-            assert all(torch.equal(first[name], other[name]) for name in first)
 
 
 @pytest.mark.parametrize("tuning", ["adapters", "heads", "all"])
@@ -164,23 +135,6 @@ def test_multiples_are_kept_only_where_they_do_better(template: Run, tmp_path: P
     assert _mean_dev(more, study) >= _mean_dev(alike, study)
     assert more.merge is not None
     assert more.merge.evaluations(3) == 7
-
-
-def test_merging_trains_nothing_that_is_trained_already(template: Run, tmp_path: Path) -> None:
-    study = Study(tmp_path / "study")
-    alone = replace(merging(Merge()), merge=None, name="single")
-    Here(workers=1).run(alone.runs(template, seeds=[0]), study)
-    before = {summary.name for summary in study.summaries()}
-    for method in (TaskArithmetic(), WeightAverage()):
-        (run,) = merging(Merge(method=method)).runs(template, seeds=[0])
-        (result,) = Here(workers=1).run([run], study)
-        assert result.outcome == "finished"
-    after = {summary.name: summary for summary in study.summaries()}
-    new = [after[name] for name in set(after) - before]
-    assert len(new) == 2
-    assert {summary.label for summary in new} == {"merged"}
-    again = Here(workers=1).run(merging(Merge()).runs(template, seeds=[0]), study)
-    assert [each.outcome for each in again] == ["already finished"]
 
 
 def test_merged_runs_wait_for_their_sources_whatever_the_order_they_are_asked_in(

@@ -33,7 +33,7 @@ from taskmix.engine._ray import _cluster, _sender
 from taskmix.engine._ray._cluster import Places
 from taskmix.engine._ray._sender import Job, Queue
 from taskmix.engine._ray._work import Done, do_job
-from taskmix.errors import InputError, MissingExtraError, OptionError, RecordError
+from taskmix.errors import InputError, OptionError, RecordError
 from taskmix.models import HardSharing, Perceptron
 from taskmix.policies import Exp3, SizeProportional
 from taskmix.records import Study, pack_run, unpack_run
@@ -56,11 +56,10 @@ RUNS.append(replace(RUN, policy=None, weighting=BanditMTL(), label="bandit"))
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _local_cluster() -> Iterator[None]:
-    with cluster(workers=2):
-        ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])
-        yield
-        ray.cloudpickle.unregister_pickle_by_value(sys.modules[__name__])
+def _local_cluster(ray_cluster: None) -> Iterator[None]:
+    ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])
+    yield
+    ray.cloudpickle.unregister_pickle_by_value(sys.modules[__name__])
 
 
 @pytest.fixture(scope="module")
@@ -119,18 +118,6 @@ def test_a_lean_study_stays_lean(tmp_path: Path, here: Study, shared_disk: bool 
         assert found.scores == expected.scores
 
 
-def test_runs_that_are_equal_but_for_their_labels_are_done_once_by_post(tmp_path: Path) -> None:
-    study, other = Study(tmp_path), replace(RUN, label="other")
-    for number, result in Ray(shared_disk=False).stream([RUN, other, RUN], study):
-        assert result.outcome in ("finished", "already finished")
-        assert result.summary is not None
-        assert result.summary.label == (other if number == 1 else RUN).label
-    (summary,) = study.summaries()
-    assert summary.labels == (RUN.label, "other")
-    Ray(shared_disk=False).run([replace(RUN, label="third")], study)
-    assert set(study.scores()["label"].to_pylist()) == {RUN.label, "other", "third"}
-
-
 def test_a_store_takes_labels_that_come_later(tmp_path: Path) -> None:
     store, first = "memory://bucket/labels", Study(tmp_path / "first")
     Ray(store=store).run([RUN], first)
@@ -138,33 +125,6 @@ def test_a_store_takes_labels_that_come_later(tmp_path: Path) -> None:
     Ray(store=store).run([RUN], Study(tmp_path / "second"))
     (summary,) = Study(tmp_path / "second").summaries()
     assert summary.labels == (RUN.label, "other")
-
-
-@pytest.mark.parametrize("shared_disk", [None, False], ids=["shared disk", "by post"])
-def test_a_stopped_study_goes_on_to_the_bits_of_one_that_never_was(
-    tmp_path: Path, shared_disk: bool | None
-) -> None:
-    torch.set_num_threads(1)
-    long = [replace(RUN, seed=seed, steps=1500, checkpoint_every=500) for seed in range(2)]
-    study, whole = Study(tmp_path / "study"), Study(tmp_path / "whole")
-    begun: list[int] = []
-
-    def tell(progress: Progress) -> None:
-        begun.append(progress.step)
-
-    results = Ray(shared_disk=shared_disk, observers=Observers.telling(tell)).run(
-        long, study, stop=lambda: any(0 < step < 1500 for step in begun)
-    )
-    stopped = [result for result in results if result.outcome == "stopped"]
-    assert stopped
-    assert any(result.summary and 0 < result.summary.step < 1500 for result in stopped)
-    assert not list(study.path.glob(".cluster-*"))
-    assert {r.outcome for r in Ray(shared_disk=shared_disk).run(long, study)} <= {
-        "finished",
-        "already finished",
-    }
-    Here(workers=1).run(long, whole)
-    must_be_the_same(whole, study, long)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -319,27 +279,6 @@ def test_every_run_is_in_one_job_in_order(count: int, cores: int, seconds: float
     assert queue.is_empty
 
 
-def test_short_runs_share_a_job_and_long_ones_do_not() -> None:
-    def first_job(seconds: float) -> int:
-        queue = Queue(runs(1000), lambda number, run: False)
-        queue.took(seconds)
-        job = queue.next_job(Places(2, 0), cores=1, gpus=0)
-        assert job is not None
-        return len(job.runs)
-
-    assert first_job(0.1) == 20  # twenty of a tenth of a second are two seconds
-    assert first_job(1.5) == 1
-    assert first_job(0.0) == 64
-
-
-def test_the_last_runs_are_shared_out_among_the_cores() -> None:
-    queue = Queue(runs(16), lambda number, run: False)
-    queue.took(0.001)
-    sizes = [len(job.runs) for job in all_jobs(queue, Places(4, 0))]
-    assert max(sizes) == 2
-    assert sum(sizes) == 16
-
-
 def test_runs_on_a_gpu_become_one_fleet_for_each_gpu() -> None:
     plain = [replace(JOB_RUN, seed=seed, device="cuda:1") for seed in range(10)]
     adaptive = replace(JOB_RUN, device="cuda", policy=Exp3(exploration=0.1))
@@ -348,21 +287,6 @@ def test_runs_on_a_gpu_become_one_fleet_for_each_gpu() -> None:
     assert [len(job.runs) for job in jobs] == [5, 5, 1]
     assert all(job.on_gpu for job in jobs)
     assert {run.device for job in jobs for run in job.runs} == {"cuda"}
-
-
-def test_a_queue_draws_no_more_than_a_window() -> None:
-    drawn = 0
-
-    def endless() -> Iterator[Run]:
-        nonlocal drawn
-        while True:
-            drawn += 1
-            yield replace(JOB_RUN, seed=drawn)
-
-    queue = Queue(endless(), lambda number, run: False)
-    for _ in range(10):
-        assert queue.next_job(Places(2, 0), cores=1, gpus=0) is not None
-    assert drawn <= _sender.WINDOW + 1
 
 
 def test_another_attempt_comes_after_a_while_that_grows(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -389,12 +313,6 @@ def test_a_fleet_is_tried_again_whole_and_other_runs_one_by_one() -> None:
         assert [number for job in jobs for number in job.numbers] == [5, 6, 7]
     rest = Job((5, 6, 7), runs_of_job, on_gpu=True).only([7, 5])
     assert (rest.numbers, [run.seed for run in rest.runs]) == ((7, 5), [2, 0])
-
-
-def test_without_ray_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'taskmix\[cluster\]'"):
-        _cluster.import_ray()
 
 
 def test_a_cluster_without_gpus_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from taskmix.engine import FolderSource, Run, execute, load_model, save_models
 from taskmix.errors import InputError, OptionError, RecordError
-from taskmix.models import Architecture, Perceptron, TextConvolution, Transformer, WindowBiLSTM
+from taskmix.models import Architecture, Perceptron, TextConvolution, WindowBiLSTM
 from taskmix.records import Study
 from taskmix.tasks import entity_counts, find_metric
 
@@ -159,35 +159,6 @@ def test_what_is_predicted_for_the_test_file_has_the_recorded_score(
         labels = np.array([task.labels.index(answer["label"]) for answer in answers])
         assert np.mean(labels == true) == pytest.approx(recorded[task.name])
         assert all(1 / len(task.labels) <= each["probability"] <= 1 for each in answers)
-
-
-def test_a_pretrained_encoder_lies_beside_its_heads(tmp_path: Path) -> None:
-    transformers = pytest.importorskip("transformers")
-    path = tmp_path / "bert"
-    path.mkdir()
-    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "Ann", "Bob", "went", "home", "##s", "1"]
-    (path / "vocab.txt").write_text("\n".join(words))
-    options = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2}
-    config = transformers.BertConfig(
-        vocab_size=len(words), intermediate_size=8, max_position_embeddings=32, **options
-    )
-    transformers.BertModel(config).save_pretrained(path)
-    transformers.BertTokenizerFast(str(path / "vocab.txt"), do_lower_case=False).save_pretrained(
-        path
-    )
-    run, study = trained(sentences, Transformer(path=str(path), max_length=16), tmp_path)
-    shutil.rmtree(path)  # the model needs nothing from outside
-    (task,) = run.load()
-    model = load_model(tmp_path / "model")
-    answers = model.predict(tmp_path / "tasks" / "names" / "test.conll")
-    tags = [tag for answer in answers for tag in answer["tags"]]
-    predicted = np.array([task.labels.index(tag) for tag in tags])
-    ends = np.cumsum([0, *(len(answer["tokens"]) for answer in answers)])
-    counts = entity_counts(predicted, task.splits["test"].targets, task.labels, ends)
-    summary = study.run(run.specification()).summary()
-    assert summary is not None
-    (recorded,) = [s.value for s in summary.scores if (s.split, s.metric) == ("test", task.metric)]
-    assert counts.f1 == pytest.approx(recorded)
 
 
 def test_rows_come_as_mappings_columns_or_files_and_need_no_label(

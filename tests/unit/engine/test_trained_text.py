@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
+from fleet_toys import RUN, changed
 
-from taskmix.cli import run_command
-from taskmix.engine import Fleet, FolderSource, Optimization, Run, execute, load_model, save_models
-from taskmix.errors import InputError, OptionError
+from taskmix.engine import Fleet, FolderSource, Optimization, execute, load_model, save_models
+from taskmix.errors import OptionError
 from taskmix.models import Transformer, choose_architecture
 from taskmix.records import Study
 
@@ -37,34 +35,21 @@ def written_tasks(folder: Path) -> Path:
     return folder
 
 
-@pytest.fixture
-def kept(save_language_model: SaveModel, tmp_path: Path) -> tuple[Path, dict[str, float]]:
-    """A model in a folder, and its test scores by task."""
+def test_a_kept_model_writes_what_was_scored_in_training(
+    save_language_model: SaveModel, tmp_path: Path
+) -> None:
     path = save_language_model()
-    run = Run(
-        label="text",
-        source=FolderSource(path=str(written_tasks(tmp_path / "tasks"))),
-        architecture=Transformer(path=path, max_length=24),
-        optimization=Optimization(learning_rate=0.01),
-        steps=80,
-        batch_size=4,
-        seed=0,
-    )
+    source = FolderSource(path=str(written_tasks(tmp_path / "tasks")))
+    run = changed(RUN, Transformer(path=path, max_length=24), source=source)
+    run = replace(run, optimization=Optimization(learning_rate=0.01), steps=60, batch_size=4)
     study = Study(tmp_path / "study")
     execute(run, study)
     save_models(tmp_path / "model", [(run, ("ask", "books"))], study)
     shutil.rmtree(path)  # the model needs nothing from outside
     summary = study.run(run.specification()).summary()
     assert summary is not None
-    scores = {s.task: s.value for s in summary.scores if s.split == "test" and s.metric != "loss"}
-    return tmp_path / "model", scores
-
-
-def test_a_kept_model_writes_what_was_scored_in_training(
-    kept: tuple[Path, dict[str, float]], tmp_path: Path
-) -> None:
-    folder, recorded = kept
-    model = load_model(folder)
+    recorded = {s.task: s.value for s in summary.scores if s.split == "test" and s.metric != "loss"}
+    model = load_model(tmp_path / "model")
     answers = model.predict([{"prompt": ask} for ask, _ in ROWS], "ask")
     assert all(sorted(each) == ["answer", "log_probability"] for each in answers)
     assert all(each["log_probability"] <= 0 for each in answers)
@@ -88,41 +73,13 @@ def test_a_kept_model_writes_what_was_scored_in_training(
     assert long["bits_per_byte"] > bits[0], "what comes again and again was never trained on"
 
 
-def test_predict_prints_and_writes_answers(
-    kept: tuple[Path, dict[str, float]],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    rows = tmp_path / "new.csv"
-    rows.write_text("prompt\nbig?\nsmall?\n")
-    table = tmp_path / "answers.csv"
-    words = ["taskmix", "predict", str(kept[0]), str(rows), "--task", "ask"]
-    for more in ([], ["--answers", str(table)]):
-        monkeypatch.setattr(sys, "argv", [*words, *more])
-        with pytest.raises(SystemExit) as ended:
-            run_command()
-        assert not ended.value.code
-        if not more:
-            lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-            assert [sorted(line) for line in lines] == [["answer", "log_probability"]] * 2
-    assert table.read_text().splitlines()[0] == '"answer","log_probability"'
-
-
-@pytest.mark.parametrize("metric", ["exact_match", "word_f1"])  # the second needs what is written
 def test_runs_that_write_text_are_trained_where_a_fleet_is_asked_for(
-    save_language_model: SaveModel, tmp_path: Path, metric: str
+    save_language_model: SaveModel, tmp_path: Path
 ) -> None:
     tasks = written_tasks(tmp_path / "tasks")
-    (tasks / "ask" / "task.toml").write_text(f'metric = "{metric}"\n')
-    run = Run(
-        label="text",
-        source=FolderSource(path=str(tasks)),
-        architecture=Transformer(path=save_language_model(), tune="adapters", max_length=24),
-        steps=3,
-        batch_size=2,
-        seed=0,
-    )
+    (tasks / "ask" / "task.toml").write_text('metric = "word_f1"\n')  # of what is written
+    architecture = Transformer(path=save_language_model(), tune="adapters", max_length=24)
+    run = changed(RUN, architecture, source=FolderSource(path=str(tasks)), steps=3, batch_size=2)
     runs = [replace(run, seed=seed) for seed in range(2)]
     found = Fleet(workers=1).run(runs, Study(tmp_path / "fleet"))
     alone = execute(run, Study(tmp_path / "alone"))
@@ -141,16 +98,3 @@ def test_a_model_without_a_vocabulary_to_write_in_is_refused(tmp_path: Path) -> 
         choose_architecture("auto", tasks)
     with pytest.raises(OptionError, match=r"a causal language model.* `ask` .*`convolution`"):
         choose_architecture("convolution", tasks)
-
-
-def test_an_encoder_is_refused_for_answers(
-    save_letters: Callable[..., str], tmp_path: Path
-) -> None:
-    transformers = pytest.importorskip("transformers")
-    options: dict[str, Any] = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2}
-    config = transformers.BertConfig(vocab_size=70, intermediate_size=8, **options)
-    transformers.BertModel(config).save_pretrained(tmp_path / "bert")
-    architecture = Transformer(path=save_letters(tmp_path / "bert"))
-    tasks = FolderSource(path=str(written_tasks(tmp_path / "tasks"))).load()
-    with pytest.raises(InputError, match=r"`ask` should be learned by a causal language model"):
-        architecture.build(architecture.encoding.encode(tasks))

@@ -3,8 +3,6 @@ from __future__ import annotations
 import os
 import signal
 import socket
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import nullcontext
@@ -28,9 +26,9 @@ from taskmix.engine import (
 )
 from taskmix.engine._run import encode
 from taskmix.engine._source import KeptEncodings
-from taskmix.engine._units import SingleUnit, _Done, _pooled, run_units
+from taskmix.engine._units import _Done, _pooled, run_units
 from taskmix.engine._workers import Died, Ended
-from taskmix.errors import InputError, MissingExtraError, RecordError, RunError
+from taskmix.errors import InputError, MissingExtraError, RunError
 from taskmix.models import Perceptron
 from taskmix.records import Study
 from taskmix.tasks import DenseInputs, EncodedSplit, EncodedTask, EncodedTasks, TaskSet
@@ -60,14 +58,6 @@ def process_ids(workers: Workers) -> set[int | None]:
     return {each._process.pid for each in workers._processes}
 
 
-def test_a_worker_that_is_killed_is_replaced(tmp_path: Path) -> None:
-    with Workers(2) as workers:
-        workers.start(2)
-        os.kill(next(iter(process_ids(workers))) or 0, signal.SIGKILL)
-        results = Here(workers=workers).run([RUN, replace(RUN, seed=1)], Study(tmp_path))
-    assert [each.outcome for each in results] == ["finished", "finished"]
-
-
 def test_workers_that_are_killed_again_and_again_are_told_in_a_sentence(tmp_path: Path) -> None:
     runs = [replace(RUN, seed=seed) for seed in range(4)]
     with Workers(3) as workers:
@@ -77,16 +67,6 @@ def test_workers_that_are_killed_again_and_again_are_told_in_a_sentence(tmp_path
         with pytest.raises(RunError, match="3 of them were killed"):
             Here(workers=workers).run(runs, Study(tmp_path))
         assert not process_ids(workers)
-
-
-def test_workers_that_are_starting_end_at_once(tmp_path: Path) -> None:
-    """They import torch for seconds, and nobody waits for that."""
-    workers = Workers(2)
-    workers.start(2)
-    begin, processes = time.monotonic(), process_ids(workers)
-    workers.close()
-    assert time.monotonic() - begin < 1.0
-    assert not any(Path(f"/proc/{process}").exists() for process in processes)
 
 
 @dataclass(frozen=True)
@@ -99,7 +79,7 @@ class Stubborn:
     def work(self, *given: Any, **options: Any) -> list[Executed]:
         if self.error:
             raise MissingExtraError("nothing", "no", "This")
-        time.sleep(60)
+        time.sleep(100_000)
         return []
 
 
@@ -108,10 +88,10 @@ def test_a_unit_that_does_not_stop_is_ended(tmp_path: Path) -> None:
     workers.start(1)
     while not workers.give(Stubborn(), Study(tmp_path), fresh=False):
         list(workers.hear(timeout=1.0))
-    begin = time.monotonic()
+    (process,) = process_ids(workers)
     workers.close()
-    assert time.monotonic() - begin < 5.0
     assert not workers.at_work
+    assert not Path(f"/proc/{process}").exists()
 
 
 def test_an_error_that_cannot_travel_is_told_in_its_words(tmp_path: Path) -> None:
@@ -127,20 +107,6 @@ def test_an_error_that_cannot_travel_is_told_in_its_words(tmp_path: Path) -> Non
             stop=never,
             fresh=False,
         )
-
-
-def test_a_worker_whose_parent_is_gone_ends_without_a_word() -> None:
-    """Its first word may come before it has heard that nobody listens."""
-    alone = (
-        "from multiprocessing import Pipe\n"
-        "from taskmix.engine import _workers\n"
-        "_workers._listen = lambda *_: None\n"
-        "here, there = Pipe()\n"
-        "here.close()\n"
-        "_workers.serve(there, 0)\n"
-    )
-    ended = subprocess.run([sys.executable, "-c", alone], capture_output=True, text=True)
-    assert (ended.returncode, ended.stdout, ended.stderr) == (1, "", "")
 
 
 def test_an_encoding_is_made_once_and_the_oldest_are_forgotten() -> None:
@@ -188,7 +154,6 @@ class InstantWorkers:
 
     def __init__(self) -> None:
         self.flying: list[Any] = []
-        self.most = self.begun = self.closed = 0
         self.deaths: list[bool] = []  # of the units to come
         self.fresh: list[bool] = []
 
@@ -203,8 +168,6 @@ class InstantWorkers:
             return False
         self.flying.append(unit)
         self.fresh.append(fresh)
-        self.begun += 1
-        self.most = max(self.most, len(self.flying))
         return True
 
     def hear(self, timeout: float) -> Iterator[Any]:
@@ -214,21 +177,11 @@ class InstantWorkers:
 
     def ask_to_stop(self) -> None: ...
 
-    def close(self) -> None:
-        self.closed += 1
+    def close(self) -> None: ...
 
 
 def units_of(count: int) -> Any:
     return [NumberedUnit(number) for number in range(count)]
-
-
-def test_units_are_given_out_as_they_are_needed(tmp_path: Path) -> None:
-    workers: Any = InstantWorkers()
-    done = _Done([RUN] * 100, unheard)
-    _pooled(units_of(100), done, Study(tmp_path), workers, never, fresh=False)
-    assert workers.most == 2
-    assert workers.begun == 100
-    assert {each.outcome for each in done.results(Study(tmp_path))} == {"finished"}
 
 
 def test_the_unit_of_a_dead_worker_goes_on_and_does_not_start_over_again(tmp_path: Path) -> None:
@@ -240,20 +193,9 @@ def test_the_unit_of_a_dead_worker_goes_on_and_does_not_start_over_again(tmp_pat
     assert workers.fresh == [True, True, False, True, True]
 
 
-def test_a_run_that_the_disk_refuses_is_told_from_one_that_fails(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(*arguments: object, **options: object) -> None:
-        raise RecordError("There should be room on the disk.")
-
-    monkeypatch.setattr("taskmix.engine._units.execute", full)
-    (result,) = SingleUnit(0, RUN).work(Study(tmp_path), unheard, never, fresh=False)
-    assert (result.outcome, result.recorded) == ("failed", False)
-    assert result.error == "There should be room on the disk."
-
-
-def test_an_address_where_nobody_listens_is_told_at_once() -> None:
-    pytest.importorskip("ray", reason="the extra `cluster` is not installed")
+def test_an_address_where_nobody_listens_is_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    ray = pytest.importorskip("ray", reason="the extra `cluster` is not installed")
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)  # who is in one already stays there
     with socket.socket() as kept:  # the address stays taken, so that nobody else listens there
         kept.bind(("127.0.0.1", 0))
         port = kept.getsockname()[1]

@@ -12,16 +12,12 @@ import pytest
 from taskmix.errors import InputError, OptionError
 from taskmix.laws import (
     LawRegressor,
-    LawsDocument,
-    LawTable,
     LearnedLaws,
-    describe_laws,
     is_laws_document,
     learn_laws,
     read_laws,
     write_laws,
 )
-from taskmix.records import from_plain
 
 EARLIER: dict[str, Any] = {  # as the first version of `taskmix laws --document` wrote it
     "command": "taskmix laws rows.csv --explain f1 --inputs n --document laws.json",
@@ -135,19 +131,6 @@ def test_a_folder_and_a_file_that_is_missing_are_told(tmp_path: Path) -> None:
             read_laws(path)
 
 
-def test_a_notebook_shows_every_line_and_cell_that_a_terminal_shows(found: LearnedLaws) -> None:
-    page = found._repr_html_()
-    parts = list(describe_laws(found.document))
-    tables = [part for part in parts if isinstance(part, LawTable)]
-    assert [table.title for table in tables][1:] == ["Given formulas"]
-    cells = [cell for table in tables for row in table.rows for cell in row]
-    lines = [part for part in parts if isinstance(part, str)]
-    assert "  &lt;b&gt; (30 rows): 2*sqrt(n)" in page  # names of groups come from a file
-    for words in (*cells, *lines):
-        assert words.replace("<b>", "&lt;b&gt;") in page
-    assert all(len(row) == len(table.columns) for table in tables for row in table.rows)
-
-
 def test_the_answers_are_those_of_the_law(found: LearnedLaws) -> None:
     prediction, gain = found.document.prediction, found.document.gain
     assert prediction is not None
@@ -175,18 +158,3 @@ def test_what_cannot_be_asked_is_told(options: dict[str, Any], words: str) -> No
     model = LawRegressor(enough=0.9)
     with pytest.raises(OptionError, match=words):
         learn_laws({"n": n, "f1": 3 * n}, target="f1", model=model, **options)
-
-
-def test_a_shorter_law_is_offered_where_the_chosen_one_is_too_long_to_read() -> None:
-    row = EARLIER["front"][0]
-    long = {**row, "complexity": 40, "formula": "long", "held_out_r2": 0.95, "held_out_mse": 0.01}
-    brief = {**row, "chosen": False}
-    better = {**brief, "complexity": 9, "formula": "better", "held_out_mse": 0.015}
-    wrong = {**better, "formula": "wrong", "held_out_mse": 0.001, "disqualified": "a pole"}
-    document = from_plain(LawsDocument, {**EARLIER, "front": [brief, better, wrong, long]})
-    assert document.readable is not None
-    assert document.readable.formula == "better", "the best of those that may be used"
-    (words,) = (line for line in describe_laws(document) if "A shorter law" in str(line))
-    assert "explains 90.0% of" in str(words)
-    assert str(words).endswith("95.0%: f1 = better")
-    assert from_plain(LawsDocument, EARLIER).readable is None, "the chosen law is short enough"

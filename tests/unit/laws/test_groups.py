@@ -96,18 +96,6 @@ def test_names_of_groups_and_the_order_of_rows_change_nothing(random: object) ->
         np.testing.assert_allclose(law.expression.constants, again, rtol=1e-4)
 
 
-def test_groups_that_share_everything_are_one_group() -> None:
-    n = np.linspace(1, 40, 60)
-    y = 3 * n + 2 + 0.1 * np.random.default_rng(0).normal(size=60)
-    law = fit_formula("2*n + 1", {"n": n}, y)
-    found = fit_groups(law, {"n": n}, y, np.tile(["a", "b", "c"], 20))
-    assert shared(found) == [True, True]
-    np.testing.assert_allclose(
-        found.groups["a"].expression.constants, law.expression.constants, 1e-3
-    )
-    np.testing.assert_allclose(found.between, 0.0)
-
-
 def test_noise_of_each_group_is_found() -> None:
     generator = np.random.default_rng(0)
     n = generator.uniform(1, 50, 240)
@@ -159,38 +147,6 @@ def test_several_targets_are_explained_by_one_form_each_in_its_unit() -> None:
     np.testing.assert_allclose(constants, [2, 5, 40_000], rtol=0.02)
 
 
-def test_a_document_tells_groups_targets_and_what_was_asked_of_them() -> None:
-    n, kind, y, clean = rows_of(0, groups=4)
-    table = {"n": n, "kind": kind, "loss": y}
-    model = LawRegressor(enough=0.9)
-    known = learn_laws(
-        table, target="loss", inputs=["n"], model=model, group="kind", at={"n": 1e4, "kind": "g1"}
-    ).document
-    new = learn_laws(
-        table, target="loss", inputs=["n"], model=model, group="kind", at={"n": 1e4, "group": "new"}
-    ).document
-    assert known.prediction is not None
-    assert new.prediction is not None
-    assert known.prediction.group == {"kind": "g1"}
-    assert known.prediction.high - known.prediction.low < 0.2
-    assert new.prediction.high - new.prediction.low > 0.5
-    assert "new was not among the groups" in new.prediction.warning
-    assert known.group_columns == ("kind",)
-    assert known.shared is not None
-    assert not all(row.shared for row in known.shared)
-    both = learn_laws(
-        {**table, "error": 2 * clean},
-        target=["loss", "error"],
-        inputs=["n"],
-        model=model,
-        group="kind",
-        at={"n": 1e4, "kind": "g1"},
-    ).document
-    assert both.target == "loss, error"
-    loss, error = both.target_predictions or ()
-    assert error.value == pytest.approx(2 * loss.value, rel=0.02)
-
-
 def test_what_groups_cannot_be_is_told() -> None:
     n = np.arange(1.0, 21.0)
     law = fit_formula("n", {"n": n}, 3 * n)
@@ -205,14 +161,3 @@ def test_what_groups_cannot_be_is_told() -> None:
         learn_laws(table, target=["y", "n"], inputs=["n"])
     with pytest.raises(OptionError, match="on one target"):
         learn_laws(table, target=["y", "z"], inputs=["n"], compare=["3*n"])
-
-
-def test_a_new_group_has_constants_that_go_together_as_those_of_the_groups_do() -> None:
-    generator = np.random.default_rng(5)
-    n, place = np.tile(np.linspace(1.0, 5.0, 12), 8), np.repeat(np.arange(8), 12)
-    high = generator.normal(size=8)
-    y = (3 + high)[place] + (2 + 0.5 * high)[place] * n + 0.01 * generator.normal(size=96)
-    law = grouped(n, place.astype(str), y, "2*n + 3").law("new")
-    covariance = law.covariance
-    alike = covariance[0, 1] / np.sqrt(covariance[0, 0] * covariance[1, 1])
-    assert 0.6 < alike < 1.0

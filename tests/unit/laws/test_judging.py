@@ -15,7 +15,6 @@ from taskmix.laws import (
     SearchOptions,
     Stack,
     fit_formula,
-    learn_laws,
     parse_formula,
 )
 from taskmix.laws._choose import weigh_tied_laws
@@ -82,10 +81,6 @@ def test_the_reason_names_the_input_and_the_place(formula: str, words: str) -> N
     assert found.endswith("within the range asked for")
 
 
-def test_a_sign_is_free_where_the_target_has_both() -> None:
-    assert not why_disqualified(parse_formula("3 - log(n)"), SQUARE, MIDDLE, TargetFacts(0, 1.0))
-
-
 @pytest.mark.parametrize(
     "formula",
     ["sqrt(n*T)", "n/(n + 5)", "1/(60 - n)", "log(n - T + 30)", "(3*n - T)^0.5", "1/(n - T - 40)"],
@@ -137,36 +132,6 @@ def test_if_all_laws_are_disqualified_the_best_is_chosen_with_a_warning() -> Non
     assert front.warning.startswith("Every law that was found is disqualified.")
 
 
-def test_where_nobody_asked_clear_data_outvote_a_wrong_sign() -> None:
-    n = np.geomspace(1000.0, 20000.0, 120)
-    y = 0.7 - 420 / n + 0.002 * np.random.default_rng(1).normal(size=len(n))
-    columns = {"n": n}
-    holding = Holding(unasked=Box.around(columns))
-    front = front_of(["0.7 - 420/n", "0.7*n/(n + 900)"], columns, y, holding)
-    assert front.chosen.text.endswith("/n")
-    assert "is negative where n < 600" in front.warning.replace("599.", "600.")[:80]
-
-
-def test_the_document_keeps_the_ranges_and_what_is_asked_for_has_a_value() -> None:
-    n = np.repeat(np.arange(1.0, 21.0), 3)
-    y = 30 / (24 - n) + 0.02 * np.random.default_rng(0).normal(size=len(n))
-    found = learn_laws(
-        {"n": n, "y": y},
-        target="y",
-        inputs=["n"],
-        at={"n": 20},
-        to={"n": 40},
-        model=LawRegressor(SearchOptions(rounds=1, beam=1, branches=2)),
-    )
-    assert not found.law.disqualified
-    assert found.document.gain is not None
-    assert np.isfinite(found.document.gain.value)
-    assert found.document.ranges == ("largest n", "smallest n")
-    assert any(
-        "n = 2" in (row.disqualified or "") for row in found.document.front
-    )  # the pole at 24
-
-
 @pytest.mark.parametrize("box", [{"m": (1, 2)}, {"n": (2, 1)}, {"n": (1, float("inf"))}])
 def test_a_box_that_cannot_be_is_told(box: dict[str, tuple[float, float]]) -> None:
     n = np.arange(1.0, 31.0)
@@ -203,19 +168,6 @@ def test_a_bounded_law_has_a_finite_limit_in_each_input(formula: str, words: str
     assert found == words
 
 
-def test_a_law_that_breaks_a_demand_is_not_chosen_and_the_front_says_why() -> None:
-    n = np.linspace(1.0, 10.0, 60)
-    y = 5 + 2 * n - 0.11 * n**2 + 0.05 * np.random.default_rng(0).normal(size=60)
-    formulas = ["5 + 2*n - 0.1*n^2", "4 + 4*log(n)"]
-    columns = {"n": n}
-    box = Box.asked(columns, {"n": (1.0, 20.0)})
-    assert "n^2" in front_of(formulas, columns, y, Holding(asked=box)).chosen.text
-    demands = Demands(increasing=("n",))
-    front = front_of(formulas, columns, y, Holding(asked=box, demands=demands))
-    assert "log" in front.chosen.text
-    assert any("falls with n" in (row.disqualified or "") for row in front.rows())
-
-
 def test_the_regressor_takes_demands() -> None:
     n = np.repeat(np.geomspace(1.0, 100.0, 25), 2)
     y = 3 - 2 / np.sqrt(n) + 0.05 * np.random.default_rng(0).normal(size=50)
@@ -243,13 +195,6 @@ def test_the_largest_and_the_smallest_of_each_input_and_their_corner_are_left_ou
     assert ranges["largest n"].mean() == pytest.approx(0.15)
     assert n[ranges["large n and T"]].min() > 100
     assert n[~ranges["large n and T"]].max() == 1e4  # with few tasks, large n stay
-
-
-def test_no_range_is_left_out_where_too_little_would_be_left() -> None:
-    two = np.repeat([1.0, 2.0], 30)  # through two values any curve goes
-    crowded = np.repeat([1.0, 2.0, 3.0, 4.0], [2, 2, 2, 54])  # nearly all rows have the largest
-    assert left_out_ranges({"n": two}) == []
-    assert left_out_ranges({"n": crowded}) == []
 
 
 def test_the_deviations_beyond_a_range_are_those_of_a_fit_to_the_other_rows() -> None:
@@ -365,17 +310,6 @@ def test_nats_are_those_of_a_dense_gaussian_whose_trends_are_only_noise():
     assert smooth.nats(off[None])[0] == pytest.approx(wanted + PRICE)
 
 
-def test_a_wave_across_the_rows_goes_together_and_noise_does_not():
-    columns = grid(30)
-    noise = 0.01 * np.random.default_rng(0).normal(size=150)
-    truth = 3 + 5 / columns["n"] ** 0.5
-    alone, _ = evidence("3 + 5/n^0.5", columns, truth + noise)
-    wave = 0.05 * np.sin(8 * np.log(columns["n"]))
-    together, _ = evidence("3 + 5/n^0.5", columns, truth + wave + noise)
-    assert alone.smooth is None
-    assert together.smooth is not None
-
-
 def test_noise_is_seldom_taken_for_a_wave():
     found = []
     for seed in range(100):
@@ -384,18 +318,6 @@ def test_noise_is_seldom_taken_for_a_wave():
         target = 3 + 5 / columns["n"] ** 0.5 + noise
         found.append(evidence("3 + 5/n^0.5", columns, target)[0].smooth is not None)
     assert np.mean(found) <= 0.03
-
-
-def test_a_law_that_misses_a_trend_is_no_better_for_the_wave():
-    # The discrepancy has no trends, so it cannot stand in for what a law should say itself.
-    columns = grid(30)
-    generator = np.random.default_rng(1)
-    wave = 0.02 * np.sin(8 * np.log(columns["n"])) + 0.005 * generator.normal(size=150)
-    target = 3 + 5 / columns["n"] ** 0.5 + 0.3 * np.log(columns["m"]) + wave
-    found, fit = evidence("3 + 5/n^0.5 + 0.3*log(m)", columns, target)
-    assert found.smooth is not None
-    short = fit_formula("3 + 5/n^0.5", columns, target)
-    assert found.lengths([Fit(short.expression, 0.0)])[0] > found.lengths([fit])[0] + 100
 
 
 def test_a_wave_makes_the_law_no_longer_than_it_has_to_be():
@@ -446,11 +368,6 @@ def test_distance_is_0_inside_and_counts_widths_of_the_logarithm_outside():
     assert distance_beyond(columns, {"n": (10.0, 1000.0)}) == pytest.approx([0, 0, 0, 1, 0.5])
 
 
-def test_distances_along_two_inputs_add_like_sides_of_a_triangle():
-    columns = {"x": np.array([4.0]), "y": np.array([-4.0])}
-    assert distance_beyond(columns, {"x": (-1.0, 0.0), "y": (-1.0, 0.0)}) == pytest.approx([5.0])
-
-
 def test_a_wrong_form_is_given_a_larger_discrepancy_than_the_right_one():
     data = observed(np.sqrt(N), 0.2)
     ranges = left_out_ranges(data.columns)
@@ -458,21 +375,6 @@ def test_a_wrong_form_is_given_a_larger_discrepancy_than_the_right_one():
     wrong = fit_formula("2 + 0.1*n", {"n": N}, data.target).expression
     rates = [discrepancy_rate(e, data, ranges, [e] * len(ranges)) for e in (wrong, right)]
     assert rates[0] > 10 * rates[1]
-
-
-def test_rows_without_noise_have_no_discrepancy():
-    data = observed(np.sqrt(N), 0.0)
-    form, ranges = parse_formula("1*sqrt(n)"), left_out_ranges(data.columns)
-    assert discrepancy_rate(form, data, ranges, [form] * len(ranges)) == 0
-
-
-def test_a_law_chosen_with_a_range_in_view_is_as_suspect_as_the_one_chosen_without():
-    data = observed(np.sqrt(N), 0.2)
-    ranges = left_out_ranges(data.columns)
-    right = fit_formula("sqrt(n)", {"n": N}, data.target).expression
-    wrong = fit_formula("2 + 0.1*n", {"n": N}, data.target).expression
-    found = [discrepancy_rate(right, data, ranges, [e] * len(ranges)) for e in (wrong, right)]
-    assert found[0] > 10 * found[1]
 
 
 def test_intervals_beyond_an_input_of_few_values_are_wide_and_within_it_are_not():
@@ -525,16 +427,6 @@ def test_a_rival_counts_by_its_description_and_by_how_far_it_is_off():
     assert far_behind.high == pytest.approx(own.high)
 
 
-def test_rivals_with_another_input_are_asked_at_its_median_where_it_is_not_given():
-    n, m = np.tile(N, 2), np.repeat([1.0, 3.0], len(N))
-    target = np.sqrt(n) * m
-    columns = {"n": n, "m": m}
-    law, rival = fit_formula("n", columns, target), fit_formula("sqrt(n)*m", columns, target)
-    found = replace(law, rivals=((0.0, rival),)).predict({"n": [100.0]})
-    same = replace(law, rivals=((0.0, rival),)).predict({"n": [100.0], "m": [2.0]})
-    assert found.high == pytest.approx(same.high)
-
-
 def test_the_first_run_is_where_rivals_disagree_most_against_what_is_uncertain():
     target = observed(np.sqrt(N), 5.0).target
     laws = [fit_formula(form, {"n": N}, target) for form in ("sqrt(n)", "2 + 0.03*n")]
@@ -553,18 +445,6 @@ def test_the_first_run_is_where_rivals_disagree_most_against_what_is_uncertain()
         nats[n] = (a * np.sqrt(n) - b * n - c) ** 2 / (2 * variance)
     # Of runs that are enough each, the first, which has the smallest values.
     assert found.runs[0].at["n"] == pytest.approx(min(n for n in nats if nats[n] >= 3))
-
-
-def test_few_runs_far_away_distinguish_a_root_from_a_line():
-    target = observed(np.sqrt(N), 2.0).target
-    laws = [fit_formula(form, {"n": N}, target) for form in ("sqrt(n)", "2 + 0.03*n")]
-    found = next_law_runs(laws, Box({"n": (500.0, 10_000.0)}, ""), whole=["n"])
-    assert found is not None
-    assert found.distinguished == (laws[1].text,)
-    assert all(run.at["n"] > 1000 and run.at["n"] == round(run.at["n"]) for run in found.runs)
-    assert found.words.startswith(
-        "Cannot distinguish 2 forms on these rows. To distinguish them, add"
-    )
 
 
 def test_next_runs_say_so_where_no_run_would_tell():
@@ -591,13 +471,3 @@ def test_the_run_that_narrows_most_agrees_with_trying_every_one():
         best = min(best or (share, n), (share, n))
     assert found.runs[0].at["n"] == pytest.approx(best[1])
     assert found.narrower == pytest.approx(best[0])
-
-
-def test_the_interval_of_a_wrong_law_outside_is_wider_than_its_constants_say():
-    random = np.random.default_rng(0)
-    n = random.choice(np.geomspace(1000, 20_000, 30), 80)
-    y = (0.9 - 3 * n**-0.4) * (1 + 0.05 * random.normal(size=80))
-    law = LawRegressor(enough=0.5).fit({"n": n}, y).law_
-    plain = replace(law, rivals=(), discrepancy=0.0)
-    wide, narrow = (each.predict({"n": [100.0, 100_000.0]}) for each in (law, plain))
-    assert ((wide.high - wide.low) > (narrow.high - narrow.low)).all()

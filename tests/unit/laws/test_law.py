@@ -78,15 +78,6 @@ def test_a_prediction_outside_the_data_says_so() -> None:
     assert "n = 1e+06 (data 1000 to 20000)" in far.warning
 
 
-def test_a_known_form_needs_no_search() -> None:
-    X, y = table_of("3*n/(n + 5000)", 0)
-    law = fit_formula("2*n/(n + 3000)", X, y, name="f1")
-    assert (law.target, law.noise) == ("f1", "relative")
-    # A formula without a number of its own has a factor; a fixed exponent stays.
-    scaled = fit_formula("n^2", {"n": [1, 2, 3]}, [5.0, 20.0, 45.0])
-    assert (scaled.text, scaled.complexity) == ("5*n^2", 5)
-
-
 @pytest.mark.parametrize(
     ("formula", "X", "words"),
     [
@@ -101,11 +92,6 @@ def test_a_form_that_cannot_be_fitted_is_told(
 ) -> None:
     with pytest.raises(InputError, match=words):
         fit_formula(formula, X, [1.0, 2.0, 3.0])
-
-
-def test_given_formulas_want_as_many_values_as_rows() -> None:
-    with pytest.raises(InputError, match="Found 2 in `n`"):
-        compare_formulas({"mine": "n"}, {"n": [1.0, 2.0]}, [1.0, 2.0, 3.0])
 
 
 @pytest.fixture(scope="module")
@@ -152,24 +138,6 @@ def test_a_law_is_sympy_latex_python_and_a_function() -> None:
         law.function()(T=2)
 
 
-def test_groups_with_few_rows_lean_on_the_others() -> None:
-    generator = np.random.default_rng(0)
-    n = generator.uniform(1000, 20000, 600)
-    sizes = np.repeat([0, 1, 2, 3, 4], [200, 200, 150, 46, 4])
-    scales = np.array([0.6, 0.65, 0.7, 0.75, 0.7])
-    y = scales[sizes] * np.sqrt(n) * (1 + 0.2 * generator.normal(size=600))
-    law = law_for("0.5*sqrt(n)", {"n": n}, y)
-    found = fit_groups(law, {"n": n}, y, sizes)
-    own = np.array([found.alone[str(g)].expression.constants[0] for g in range(5)])
-    shrunk = np.array([found.groups[str(g)].expression.constants[0] for g in range(5)])
-    common = found.common.expression.constants[0]
-    moved = np.abs(shrunk - own) / np.abs(own - common)
-    assert moved[4] > moved[0]  # four rows move further than two hundred
-    assert np.all(np.sign(shrunk - own) == np.sign(common - own))
-    values = found.predict({"n": [400.0, 400.0]}, ["0", "unknown"])
-    np.testing.assert_allclose(values, 20 * np.array([shrunk[0], common]))
-
-
 def test_given_formulas_are_judged_on_the_same_rows() -> None:
     X, y = table_of("0.69*sqrt(n)", 0)
     (found,) = compare_formulas({"twice": "1.38*sqrt(n)"}, X, y)
@@ -200,14 +168,6 @@ def test_the_papers_formulas_are_in_hundredths() -> None:
         wanted = ((first - 20) ** 2 + (second - 40) ** 2) / 2
         assert hundredths[name].as_given == pytest.approx(wanted, rel=1e-4)
         assert shares[name].as_given == pytest.approx(wanted / 100**2, rel=1e-4)
-
-
-def test_a_form_is_the_same_however_it_is_written_where_inputs_are_negative_too() -> None:
-    x = np.linspace(-3, 3, 60)
-    law = law_for("2 - 3*(x + 1)^2", {"x": x}, 2 - 3 * (x + 1) ** 2)
-    assert law.same_form("4 - 1.5*x - 0.7*x^2")
-    assert not law.same_form("4 - 1.5*x")
-    assert not law.same_form("4 - 0.7*x^3")
 
 
 def test_the_regressor_has_scikit_learns_manners() -> None:
@@ -260,16 +220,6 @@ def test_a_frame_with_numbered_columns_is_read_as_an_array_by_everything_that_ta
     assert several.predict(frame).shape == (24, 2)
 
 
-def test_groups_and_columns_of_an_arrow_table_are_found_by_their_names() -> None:
-    import pyarrow as pa
-
-    n = np.arange(1.0, 41.0)
-    groups = pa.table({"model": ["a", "b"] * 20})
-    model = LawRegressor(QUICK).fit(pa.table({"n": n}), 3 * np.sqrt(n), groups=groups)
-    assert model.groups_ is not None
-    assert model.groups_.fit.factors.columns == ("model",)
-
-
 def test_a_column_that_is_not_there_is_told_whatever_the_table_is() -> None:
     import pandas as pd
     import pyarrow as pa
@@ -282,16 +232,6 @@ def test_a_column_that_is_not_there_is_told_whatever_the_table_is() -> None:
             fit_formula("2*T", {"T": columns["n"]}, columns["f1"]).predict(table)
     with pytest.raises(InputError, match=r"names of columns should be text. Found 0"):
         LawRegressor().fit(pd.DataFrame({0: columns["n"], "m": columns["f1"]}), columns["f1"])
-
-
-def test_longer_laws_on_the_front_have_less_error(searched: LawRegressor) -> None:
-    front = searched.front_
-    others = [law for law in front if law is not front.chosen]
-    errors = [law.errors.held_out for law in others]
-    assert errors == sorted(errors, reverse=True)
-    assert [law.complexity for law in front] == sorted(law.complexity for law in front)
-    assert [row.chosen for row in front.rows()].index(True) == front.place
-    assert sum(row.chosen for row in front.rows()) == 1
 
 
 GOOD = {"n": np.linspace(1, 20, 60), "T": np.tile([1.0, 2.0, 3.0], 20)}

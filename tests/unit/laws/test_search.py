@@ -59,25 +59,12 @@ def test_a_column_with_zeros_is_searched_without_its_logarithm() -> None:
     assert "zeros" in model.notes_[0]
 
 
-def test_a_negative_target_is_searched_too() -> None:
-    generator = np.random.default_rng(0)
-    X = {"x": generator.uniform(-3, 3, 300)}
-    y = 2 * X["x"] - 1 + 0.05 * generator.normal(size=300)
-    assert LawRegressor().fit(X, y).law_.same_form("2*x - 1")
-
-
 @pytest.mark.parametrize("height", [0.9, 1e6])
 def test_a_target_that_hardly_varies_beside_its_size_is_searched_too(height: float) -> None:
     n = np.tile(np.arange(50.0, 501.0, 50.0), 2)
     model = LawRegressor(SearchOptions(rounds=1, beam=1, branches=2))
     law = model.fit({"n": n}, height * (1 + 2e-5 * n)).law_
     assert law.same_form("2*n + 3")
-
-
-def test_the_search_ends_early_at_a_law_that_is_good_enough() -> None:
-    X, y = table_of(formula_of("eq6"), seed=0)
-    early = LawRegressor(enough=0.98).fit(X, y)
-    assert early.law_.errors.held_out_r2 >= 0.98
 
 
 LEARNING_CURVES = [  # mean dev scores after 125, 250, ... 1,000 batches, of four seeds of digits

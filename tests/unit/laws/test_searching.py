@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import pairwise, product
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -10,50 +10,26 @@ from law_tables import table_of
 
 from taskmix.laws import Expression, evaluate_formula, parse_formula
 from taskmix.laws._complexity import SIMPLE_EXPONENTS
-from taskmix.laws._evaluate import Program
 from taskmix.laws._expression import Number, Power
 from taskmix.laws._extend import extensions
-from taskmix.laws._field import field_starts, plainest_field_forms
+from taskmix.laws._field import field_starts
 from taskmix.laws._fit import Observations, fit_constants
 from taskmix.laws._group_levels import level_groups
 from taskmix.laws._normal import raise_to, substitute
 from taskmix.laws._parse import free_numbers
 from taskmix.laws._pool import Describer
-from taskmix.laws._scales import ScaledRows
 from taskmix.laws._search import _vocabulary
-from taskmix.laws._shapes import factor_features
-from taskmix.laws._simplify import factored, simplify, straightened
-from taskmix.laws._split import _combined, separable, split_starts
+from taskmix.laws._simplify import factored, simplify
+from taskmix.laws._split import split_starts
 
 GENERATOR = np.random.default_rng(0)
 ROWS = {name: GENERATOR.uniform(1, 5, 300) for name in ("x", "z", "w")}
-
-
-def test_terms_with_a_factor_in_common_share_it() -> None:
-    (found,) = factored(parse_formula("2*x*sqrt(w) + 3*z*sqrt(w) + 5"))
-    assert found.key == parse_formula("(2*x + 3*z)*sqrt(w) + 5").key
 
 
 def test_factors_that_differ_in_a_constant_become_one() -> None:
     (found,) = factored(free_numbers(parse_formula("2*x*exp(-3*w) + 4*z*exp(-3.1*w) + 5")))
     assert len(found.constants) == 4
     assert found.key == free_numbers(parse_formula("(2*x + 4*z)*exp(-3*w) + 5")).key
-
-
-def test_a_factor_above_the_line_and_one_below_have_nothing_in_common() -> None:
-    assert not list(factored(parse_formula("x*w + z/w")))
-
-
-def test_a_tangent_touches_in_the_middle() -> None:
-    expression = parse_formula("3*log(1 + 0.001*x) + 2")
-    (line,) = straightened(Program(expression), ROWS)
-    middle = {"x": np.array([np.median(ROWS["x"])])}
-    np.testing.assert_allclose(
-        evaluate_formula(line, middle), evaluate_formula(expression, middle), rtol=1e-12
-    )
-    np.testing.assert_allclose(
-        evaluate_formula(line, ROWS), evaluate_formula(expression, ROWS), rtol=1e-5
-    )
 
 
 def test_a_logarithm_that_hardly_bends_is_simplified_away() -> None:
@@ -106,28 +82,6 @@ def test_levels_of_groups_are_taken_out_and_put_back(kind: str) -> None:
     assert all(step > 0 for step in steps)  # one rising curve, where the levels hid it
 
 
-def test_combinations_are_all_that_are_not_too_far_behind() -> None:
-    options = [[None, "a", "b", "c"], [None, "d", "e"], [None, "f", "g", "h"]]
-    found = list(_combined(options, 2))  # type: ignore[arg-type]
-
-    def behind(combination: tuple[str | None, ...]) -> int:
-        places = [own.index(each) for own, each in zip(options, combination, strict=True)]
-        return sum(max(place - 1, 0) for place in places)
-
-    assert found == [each for each in product(*options) if behind(each) <= 2]
-
-
-def test_the_shapes_of_a_product_are_found_together() -> None:
-    generator = np.random.default_rng(0)
-    columns = {"x": np.exp(generator.uniform(0, 3, 200)), "z": np.exp(generator.uniform(0, 3, 200))}
-    values = np.log(columns["x"] ** 0.5 * columns["z"] / (columns["z"] + 4))
-    rows = ScaledRows(columns, values, np.ones(200))
-    features = [factor_features(name, column) for name, column in columns.items()]
-    (chosen, solved), *_ = separable(rows, features)
-    assert [feature.kind for feature in chosen] == ["power", "saturation"]
-    np.testing.assert_allclose(solved[1:], [0.5, 1.0], atol=0.2)
-
-
 def table(formula: str, *, noise: float, rows: int = 400) -> Observations:
     generator = np.random.default_rng(0)
     columns = {name: np.exp(generator.uniform(0, 2.5, rows)) for name in ("u", "v", "w")}
@@ -154,15 +108,6 @@ def test_the_rest_is_searched_as_a_law_of_its_own(formula: str, rest: str) -> No
     found = [fit_constants(e, data) for e in split_starts(data, 1.0, search) if e.variables]
     assert {"u", "v"} in [set(part.columns) for part in asked]
     assert min(fit.mean_square for fit in found) < 1.2 * 0.001**2
-
-
-def test_nothing_is_split_where_a_law_is_as_good_as_any_surface() -> None:
-    data = table("u*v/w", noise=0.02)
-
-    def search(part: Observations) -> list[Expression]:
-        raise AssertionError("nothing is left to search")
-
-    assert list(split_starts(data, 0.02**2, search)) == []
 
 
 def _table(formula: str, seed: int = 0) -> Observations:
@@ -199,13 +144,6 @@ def test_a_first_guess_leads_to_the_law_in_the_units_of_the_field(formula: str) 
     best = min(fit.mean_square for fit in fits)
     # Noise of 1 % has a mean square of 1e-4, of which a fit takes a little away.
     assert best == pytest.approx(1e-4, rel=0.2)
-
-
-def test_the_plainest_forms_have_every_input() -> None:
-    data = _table("1.7 + 400*n^-0.34 + 410*d^-0.28")
-    total, product = plainest_field_forms(data)
-    assert total.variables == product.variables == {"n", "d"}
-    assert fit_constants(total, data).mean_square == pytest.approx(1e-4, rel=0.2)
 
 
 def test_a_fit_takes_the_same_way_in_any_unit() -> None:

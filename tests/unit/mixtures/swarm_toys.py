@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -46,13 +44,3 @@ def domains(names: tuple[str, ...] = tuple(ALPHABETS)) -> TaskSet:
         kind: dict[str, Any] = {"kind": "language", "inputs": "passage", "labels": ()}
         tasks.append(Task(name=name, source=name, metric="bits_per_byte", splits=splits, **kind))
     return TaskSet(tuple(tasks))
-
-
-def write_domains(folder: Path) -> Path:
-    """The same as files."""
-    for task in domains():
-        (folder / task.name).mkdir(parents=True)
-        for name, split in task.splits.items():
-            rows = [json.dumps({"text": text}) for text in split.inputs["text"].to_pylist()]
-            (folder / task.name / f"{name}.jsonl").write_text("\n".join(rows) + "\n")
-    return folder

@@ -49,15 +49,3 @@ def test_a_mixture_far_from_every_run_is_extrapolated_though_each_share_was_trie
 def test_one_mixture_run_many_times_has_no_usual_distance() -> None:
     found = measure_distance(np.array([0.6, 0.2, 0.2]), table(RUNS[:1] * 3))
     assert (found.distance, found.usual, found.extrapolated) == (0.0, 0.0, False)
-
-
-def test_of_many_shares_beyond_what_was_tried_the_farthest_are_named() -> None:
-    runs = np.full((3, 6), 1 / 6) + 0.01 * np.eye(6)[:3] - 0.01 * np.eye(6)[3:]
-    many = MixtureTable(
-        domains=tuple("abcdef"), metrics=("loss",), runs=tuple("xyz"), shares=runs,
-        values=np.ones((3, 1)),
-    )  # fmt: skip
-    found = measure_distance(np.array([0.5, 0.3, 0.2, 0.0, 0.0, 0.0]), many)
-    assert len(found.outside) == 6
-    assert [name for name in "abcdef" if f"`{name}` with" in found.words] == ["a", "d", "e"]
-    assert "so are 3 more" in found.words

@@ -56,13 +56,6 @@ def test_replicates_repeat_an_earlier_row_and_no_two_the_same() -> None:
     )
 
 
-def test_replicates_are_spread_over_the_design() -> None:
-    design = first_mixtures(names(6), 60, replicates=5)
-    again = [place for place, kind in enumerate(design.kinds) if kind == "replicate"]
-    assert again[0] <= 15
-    assert again[-1] >= 45
-
-
 def test_corners_are_left_out_where_they_would_take_most_of_the_runs() -> None:
     kinds = first_mixtures(names(20), 40).kinds
     assert "corner" not in kinds

@@ -44,10 +44,9 @@ def forecast() -> StackedForecast:
     "law", [ExponentialLaw(), LogLinearLaw(), EffectiveDataLaw(), EffectiveDataLaw(crossed=True)]
 )
 def test_a_law_makes_no_loss_of_millions_of_a_domain_that_hardly_varied(law: MixtureLaw) -> None:
-    for seed in range(2):
-        table = few_runs(seed)
-        away = law.fit(table.shares, table.values).predict(np.eye(DOMAINS)) - table.values.mean(0)
-        assert np.abs(away / np.ptp(table.values, axis=0)).max() < 60
+    table = few_runs(0)
+    away = law.fit(table.shares, table.values).predict(np.eye(DOMAINS)) - table.values.mean(0)
+    assert np.abs(away / np.ptp(table.values, axis=0)).max() < 60
 
 
 def test_less_data_of_the_same_mixture_costs_what_the_power_law_says() -> None:

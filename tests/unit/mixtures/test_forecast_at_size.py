@@ -50,26 +50,6 @@ def test_six_large_runs_tell_levels_and_slopes() -> None:
     assert "what 6 runs of this size tell" in forecast.remarks[0]
 
 
-def test_the_mean_of_losses_is_ranked_better_than_by_the_small_size() -> None:
-    table, new, truth = world(1, large=8)
-    forecast = forecast_at_size(table, LARGE)
-    ours, small = (
-        spearmanr(each.predict(new).mean(axis=1), truth.mean(axis=1)).statistic
-        for each in (forecast, forecast.base)
-    )
-    assert ours > 0.98
-    assert ours > small + 0.01
-
-
-def test_a_remainder_is_learned_when_there_are_runs_enough() -> None:
-    def error(count: int) -> float:
-        table, new, truth = world(2, large=count, remainder=0.5)
-        return float(np.sqrt(((forecast_at_size(table, LARGE).predict(new) - truth) ** 2).mean()))
-
-    assert error(40) < 0.25 * error(4)
-    assert error(40) < 0.02
-
-
 @pytest.mark.parametrize("large", [3, 12])
 def test_intervals_of_90_percent_hold_the_large_runs_about_as_often(large: int) -> None:
     hits = []
@@ -89,15 +69,6 @@ def test_without_a_large_run_the_order_is_that_of_the_small_size_and_it_says_so(
     assert "nothing here shows that it does" in forecast.remarks[0]
 
 
-def test_one_large_run_sets_the_level_and_keeps_the_order() -> None:
-    table, new, truth = world(4, large=1)
-    forecast = forecast_at_size(table, LARGE)
-    assert np.abs((forecast.predict(new) - truth).mean()) < 0.3
-    for metric in range(6):
-        order = spearmanr(forecast.predict(new)[:, metric], forecast.base.predict(new)[:, metric])
-        assert order.statistic > 0.99
-
-
 def test_draws_are_the_same_laws_in_every_call_and_agree_with_the_prediction() -> None:
     table, new, _ = world(5, large=8)
     forecast = forecast_at_size(table, LARGE, draws=200)
@@ -108,29 +79,6 @@ def test_draws_are_the_same_laws_in_every_call_and_agree_with_the_prediction() -
     np.testing.assert_array_equal(again.draws(new), drawn)
     np.testing.assert_allclose(drawn.mean(axis=0), forecast.predict(new), atol=0.02)
     assert np.isfinite(forecast.predict(0.5 * new)).all()  # half of the budget teaches nothing
-
-
-def test_its_table_has_every_run_as_it_would_have_been_at_this_size() -> None:
-    table, _, _ = world(6, large=10)
-    moved = forecast_at_size(table, LARGE).table
-    assert moved.sizes is None
-    assert moved.runs == table.runs
-    np.testing.assert_array_equal(moved.values[60:], table.values[60:])
-    np.testing.assert_allclose(moved.values[:60], large_law(table.shares[:60], 6), atol=0.1)
-
-
-def test_metrics_that_some_large_runs_miss_are_learned_from_the_others() -> None:
-    table, new, truth = world(7, large=10)
-    values = table.values.copy()
-    values[60:64, 2] = np.nan
-    values[60:, 5] = np.nan  # no large run has it: its slope is the other metrics'
-    gaps = table_of(
-        {SMALL: (table.shares[:60], values[:60]), LARGE: (table.shares[60:], values[60:])}
-    )
-    predicted = forecast_at_size(gaps, LARGE).predict(new)
-    assert np.isfinite(predicted).all()
-    assert np.abs(predicted[:, :5] - truth[:, :5]).max() < 0.1
-    assert spearmanr(predicted[:, 5], truth[:, 5]).statistic > 0.97
 
 
 def sizes_world(sizes: tuple[float, ...], seed: int = 0) -> tuple[MixtureTable, Floats]:
@@ -164,28 +112,6 @@ def test_a_size_never_trained_is_extrapolated_with_intervals_that_widen() -> Non
         widths.append(float((high - low).mean()))
     assert widths[0] < widths[1] < widths[2]
     assert "extrapolated from 4 sizes, 1 M to 100 M" in forecast.remarks[0]
-
-
-def test_two_sizes_leave_a_third_wider_than_three_do() -> None:
-    two, new = sizes_world((1e6, 1e7))
-    more, _ = sizes_world((1e6, 1e7, 1e8))
-    widths = []
-    for table in (two, more):
-        low, high = forecast_at_size(table, 1e9).interval(new)
-        widths.append(float((high - low).mean()))
-    assert widths[0] > widths[1]
-    assert "Two sizes do not tell" in forecast_at_size(two, 1e9).remarks[0]
-
-
-def test_runs_of_other_sizes_help_a_size_that_has_as_many() -> None:
-    table, new = sizes_world((1e6, 1e7, 1e8), seed=4)
-    truth = _at(1e8, new, 4)
-    alone = forecast_roots(table.of_size(1e8)).predict(new)
-    helped = forecast_at_size(table, 1e8)
-    assert helped.base_size == 1e8
-    assert ((helped.predict(new) - truth) ** 2).mean() < ((alone - truth) ** 2).mean()
-    # Means over sizes are less noisy than a run, whose noise is asked for.
-    assert helped.noise(new).mean() == pytest.approx(NOISE, rel=0.3)
 
 
 def test_a_table_without_sizes_and_a_size_of_nothing_are_refused() -> None:

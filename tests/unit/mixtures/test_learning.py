@@ -95,17 +95,6 @@ def test_the_document_is_written_and_read_as_it_was(
         read_mixtures_document(path)
 
 
-def test_a_terminal_and_a_notebook_show_the_same_tables(lessons: MixtureLessons) -> None:
-    parts = list(describe_mixtures(lessons.document))
-    assert parts[0] == lessons.document.answer
-    assert "The mixture to train on" in [getattr(part, "title", "") for part in parts]
-    html = lessons._repr_html_()
-    for part in parts:
-        if not isinstance(part, str):
-            assert f"<caption>{part.title}</caption>" in html
-    assert repr(lessons).startswith("Train on ")
-
-
 def test_a_plan_has_the_shares_that_count_and_is_saved(tmp_path: Path) -> None:
     rare = replace(made_table(), domains=("web", "code", "books"))
     lessons = learn_mixtures(rare, limits=MixtureLimits(at_most={"books": 0.0}), fit=RidgeForecast)
@@ -128,26 +117,6 @@ def test_mixtures_are_predicted_by_name_and_wrong_ones_refused(lessons: MixtureL
     for sum_ in (0.8, 0.991):
         with pytest.raises(InputError, match=rf"Found a sum of {sum_} in `asked`"):
             lessons.predict({"web": sum_})
-
-
-def test_a_metric_that_should_rise_is_made_large_and_shown_rising() -> None:
-    made = made_table()
-    table = replace(
-        made,
-        metrics=("accuracy", "python"),
-        values=np.column_stack([1.0 - made.values[:, 0] / 10, made.values[:, 1]]),
-        larger_is_better=("accuracy",),
-    )
-    rising = learn_mixtures(table, target="accuracy", fit=RidgeForecast)
-    falling = learn_mixtures(made, target="prose", fit=RidgeForecast)
-    assert rising.shares["web"] == pytest.approx(falling.shares["web"], abs=0.1)
-    document = rising.document
-    assert document.larger_is_better
-    assert 0.5 < document.compared[0].target.value < 1
-    equal = next(row for row in document.compared if row.name == "equal shares")
-    assert equal.target.value < document.compared[0].target.value
-    assert equal.gain.value > 0
-    assert document.left_out[0].name == "accuracy"
 
 
 def test_runs_are_predicted_without_them_and_without_repeats_of_them() -> None:

@@ -142,27 +142,6 @@ def test_runs_keep_limits_and_are_the_same_for_the_same_seed(
     assert 0 <= runs.regret_after <= runs.regret.mean
 
 
-def test_other_units_of_a_metric_change_nothing_but_the_units() -> None:
-    table = linear_table(metrics=1)
-    forecast = LinearForecast(table)
-
-    class Scaled(LinearForecast):
-        def predict(self, shares: Floats) -> Floats:
-            return 1000 * super().predict(shares)
-
-        def draws(self, shares: Floats) -> Floats:
-            return 1000 * super().draws(shares)
-
-        def noise(self, shares: Floats) -> Floats:
-            return 1000 * super().noise(shares)
-
-    scaled = Scaled(table)
-    scaled.table = replace(table, values=1000 * table.values)
-    one, other = (next_mixtures(each, count=3, tolerance=0.0) for each in (forecast, scaled))
-    assert other.regret.mean == pytest.approx(1000 * one.regret.mean, rel=1e-3)
-    assert other.gain_error == pytest.approx(1000 * one.gain_error, rel=0.2)
-
-
 def test_what_the_final_run_repeats_counts_for_the_choice_and_not_for_small_runs() -> None:
     # Of d0 there is a tenth of the budget, and repeated tokens teach nothing.
     def law(shares: Floats) -> Floats:

@@ -8,7 +8,7 @@ from quick_forecast import use_forecast
 from size_worlds import forecast_roots, random_shares, roots_law, table_of
 
 from taskmix.errors import InputError
-from taskmix.mixtures import MixtureTarget, rank_agreement
+from taskmix.mixtures import rank_agreement
 
 SMALL, LARGE = 1e6, 6e7
 
@@ -61,18 +61,6 @@ def test_repeated_runs_tell_what_the_correlation_would_be_without_noise() -> Non
     assert "without noise" in row.words
 
 
-def test_a_laws_noise_is_not_taken_as_proof_that_ranks_carry_over() -> None:
-    # The law of the forecast is wrong by a lot, so its noise is no noise: the correlation stays low.
-    random = np.random.default_rng(3)
-    shares = random_shares(random, 60)
-    wiggle = np.sin(40 * shares[:, :1])
-    low = 0.3 * wiggle + random.standard_normal(wiggle.shape)
-    table = table_of({SMALL: (shares, wiggle), LARGE: (shares, low)})
-    (row,) = rank_agreement(table).rows
-    assert not row.repeated
-    assert row.verdict != "carries over"
-
-
 def test_without_common_mixtures_the_small_forecast_is_compared() -> None:
     random = np.random.default_rng(4)
     few, many = random_shares(random, 20), random_shares(random, 60)
@@ -100,18 +88,6 @@ def test_three_large_runs_cannot_tell_and_it_says_how_many_would() -> None:
     assert row.words.endswith("about 8 mixtures at 60 M would tell.")
 
 
-def test_the_target_and_metrics_that_rise_count_as_losses() -> None:
-    random = np.random.default_rng(6)
-    shares = random_shares(random, 30)
-    values = roots_law(7, metrics=2)(shares)
-    table = table_of(
-        {SMALL: (shares, values), LARGE: (shares, values)}, larger_is_better=("loss 1",)
-    )
-    carry = rank_agreement(table, target=MixtureTarget())
-    assert [row.name for row in carry.rows] == ["loss 0", "loss 1", "target"]
-    assert carry.of("target")[0].verdict == "carries over"
-
-
 def test_a_metric_that_the_large_runs_do_not_have_cannot_be_told() -> None:
     random = np.random.default_rng(8)
     shares = random_shares(random, 12)
@@ -120,29 +96,6 @@ def test_a_metric_that_the_large_runs_do_not_have_cannot_be_told() -> None:
     known, unknown = rank_agreement(table).rows
     assert known.verdict == "carries over"
     assert (unknown.verdict, unknown.mixtures) == ("cannot tell", 0)
-
-
-def test_sizes_with_too_few_runs_for_a_law_cannot_be_told() -> None:
-    random = np.random.default_rng(10)
-    first, second = random_shares(random, 5), random_shares(random, 5)
-    law = roots_law(11, metrics=1)
-    (row,) = rank_agreement(
-        table_of({SMALL: (first, law(first)), LARGE: (second, law(second))})
-    ).rows
-    assert (row.verdict, row.mixtures) == ("cannot tell", 0)
-    assert "only 0 mixtures trained at both" in row.words
-
-
-def test_more_runs_are_asked_for_than_did_not_tell_or_repeated_ones() -> None:
-    random = np.random.default_rng(12)
-    shares = random_shares(random, 20)
-    small = roots_law(13, metrics=1)(shares)
-    for noise in (0.05, 0.2, 0.4):
-        large = small + noise * random.standard_normal(small.shape)
-        (row,) = rank_agreement(table_of({SMALL: (shares, small), LARGE: (shares, large)})).rows
-        if row.verdict == "cannot tell":
-            assert (row.more_runs is not None and row.more_runs > 20) or "repeat some" in row.words
-    assert row.verdict == "cannot tell"
 
 
 def test_one_size_is_refused_with_a_sentence() -> None:

@@ -11,20 +11,10 @@ from scipy.stats import spearmanr
 
 from taskmix.mixtures._scales._ranks import (
     correlate_ranks,
-    fisher_interval,
-    rank_correlation,
     rank_reliability,
-    runs_to_tell,
 )
 
 VALUES = st.integers(-50, 50).map(float)
-
-
-def test_two_neighbours_swapped_among_four_give_0_8() -> None:
-    # By hand: 1 - 6 * (1 + 1) / (4 * 15).
-    assert rank_correlation(np.array([1.0, 2, 3, 4]), np.array([1.0, 2, 9, 7])) == pytest.approx(
-        0.8
-    )
 
 
 @given(arrays(float, (2, 9), elements=VALUES))
@@ -58,16 +48,6 @@ def test_an_interval_of_90_percent_has_the_truth_in_it_about_as_often(correlatio
     assert 0.84 <= hits / 150 <= 0.995
 
 
-def test_more_mixtures_are_needed_the_nearer_the_threshold_and_the_noisier_the_runs() -> None:
-    near, far = (runs_to_tell(value, 0.8, 0.9, 1.0) for value in (0.83, 0.97))
-    noisy = runs_to_tell(0.97, 0.8, 0.9, 0.5)
-    assert far < near
-    assert far < noisy
-    assert runs_to_tell(0.8, 0.8, 0.9, 1.0) == np.inf
-    # That many mixtures do leave the threshold out.
-    assert fisher_interval(0.97, int(far), 0.9)[0] >= 0.8
-
-
 def test_a_third_of_noise_leaves_two_thirds_of_reliability() -> None:
     values = np.random.default_rng(5).standard_normal(400)
     assert rank_reliability(values, 0.0) == 1.0
@@ -75,11 +55,3 @@ def test_a_third_of_noise_leaves_two_thirds_of_reliability() -> None:
     assert rank_reliability(values, 2 * values.var()) == 0.0
     assert rank_reliability(values, values.var(), is_forecast=True) == pytest.approx(0.5, abs=0.06)
     assert np.isnan(rank_reliability(values, np.nan))
-
-
-def test_ranks_of_near_ties_are_unreliable_however_far_a_few_mixtures_lie() -> None:
-    random = np.random.default_rng(6)
-    values = np.concatenate([0.01 * random.standard_normal(30), [5.0, 6.0, 7.0]])
-    noise = 0.01**2
-    assert values.var() > 10_000 * noise
-    assert rank_reliability(values, noise) < 0.5

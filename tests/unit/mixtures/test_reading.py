@@ -100,14 +100,6 @@ def test_frames_and_mappings_are_read_like_files() -> None:
         read_mixtures(3, losses)
 
 
-def test_rounded_shares_are_divided_by_their_sums_and_that_is_said(tmp_path: Path) -> None:
-    made = made_table()
-    coarse = replace(made, shares=made.shares.round(2))
-    table = read_mixtures(*write_table(tmp_path, coarse))
-    np.testing.assert_allclose(table.shares.sum(axis=1), 1.0)
-    assert told(table, "runs are rounded (they sum to 0.99 to 1.01)")
-
-
 def test_only_as_much_is_taken_for_rounding_as_the_digits_allow() -> None:
     random = np.random.default_rng(0)
     shares = random.dirichlet(np.ones(17), size=10)

@@ -50,18 +50,24 @@ def trained(folder: Path, executor: Executor = FLEET, **changes: Any) -> Trained
     return train_swarm(domains(), options, Study(folder), executor=executor, mixtures=mixtures)
 
 
-def test_a_member_is_scored_on_domains_that_it_was_never_trained_on(tmp_path: Path) -> None:
-    table = trained(tmp_path / "fleet", mixtures=CORNERS).table
-    assert np.isfinite(table.values).all()
-    np.testing.assert_array_equal(table.shares, CORNERS)
+@pytest.fixture(scope="module")
+def together(tmp_path_factory: pytest.TempPathFactory) -> MixtureTable:
+    """The corners, all of them in a fleet."""
+    return trained(tmp_path_factory.mktemp("fleet"), mixtures=CORNERS).table
+
+
+def test_a_member_is_scored_on_domains_that_it_was_never_trained_on(together: MixtureTable) -> None:
+    assert np.isfinite(together.values).all()
+    np.testing.assert_array_equal(together.shares, CORNERS)
     for place in range(3):  # each knows the letters of its own domain best
-        assert table.values[place].argmin() == place
-        assert table.values[place, place] < table.values[:3, place].mean() - 1
+        assert together.values[place].argmin() == place
+        assert together.values[place, place] < together.values[:3, place].mean() - 1
 
 
-def test_one_by_one_and_in_a_fleet_a_swarm_has_the_same_table(tmp_path: Path) -> None:
-    together = trained(tmp_path / "fleet", mixtures=CORNERS).table
-    alone = trained(tmp_path / "here", Here(workers=1), mixtures=CORNERS).table
+def test_one_by_one_and_in_a_fleet_a_swarm_has_the_same_table(
+    together: MixtureTable, tmp_path: Path
+) -> None:
+    alone = trained(tmp_path, Here(workers=1), mixtures=CORNERS).table
     assert together.runs == alone.runs
     np.testing.assert_allclose(together.values, alone.values, rtol=1e-4)
 
@@ -89,17 +95,6 @@ def test_a_swarm_that_was_stopped_goes_on_to_the_same_table(tmp_path: Path) -> N
     np.testing.assert_array_equal(rest.table.shares, whole.table.shares)
     assert rest.speed.member_steps == whole.speed.member_steps - sum(steps)
     assert trained(tmp_path / "parts", checkpoints=3).speed.member_steps == 0
-
-
-def test_the_table_is_beside_the_records_as_two_files(tmp_path: Path) -> None:
-    table = trained(tmp_path).table
-    rows = list(csv.reader((tmp_path / "ratios.csv").open()))
-    assert rows[0] == ["run", "vowels", "digits", "tail"]
-    assert [row[0] for row in rows[1:]] == list(table.runs)
-    np.testing.assert_array_equal(np.array(rows[1:])[:, 1:].astype(float), table.shares)
-    rows = list(csv.reader((tmp_path / "metrics.csv").open()))
-    assert rows[0][1] == "vowels/bits_per_byte"
-    np.testing.assert_array_equal(np.array(rows[1:])[:, 1:].astype(float), table.values)
 
 
 def test_no_name_is_a_formula_in_the_table_and_it_is_read_as_it_was(tmp_path: Path) -> None:
@@ -275,7 +270,3 @@ def test_members_may_be_adapters_on_a_pretrained_model(
     assert np.isfinite(table.values).all()
     for place in range(3):
         assert table.values[:, place].argmin() in (place, 3)
-    alone = train_swarm(
-        domains(), options, Study(tmp_path / "alone"), executor=Here(workers=1), mixtures=mixtures
-    ).table
-    np.testing.assert_allclose(table.values, alone.values, rtol=1e-4)

@@ -19,7 +19,6 @@ from taskmix.policies import (
     Capped,
     Exp3,
     Fixed,
-    HardProgress,
     Scheduled,
     SizeProportional,
     Tempered,
@@ -252,22 +251,3 @@ def test_a_study_without_anything_to_read_is_refused(tmp_path: Path) -> None:
     record(study, "ab", {"a": 0.5, "b": 0.6})
     with pytest.raises(InputError, match="should have scores on test"):
         table_of_study(study, split="test")
-
-
-def test_a_learned_policy_of_a_real_run_is_read_from_its_log(tmp_path: Path) -> None:
-    study = Study(tmp_path / "study")
-    run = Run(
-        label="demo",
-        source=DigitsSource(),
-        tasks=("half", "loop"),
-        architecture=Perceptron(hidden=(4,)),
-        policy=Exp3(exploration=0.2),
-        reward=HardProgress(),
-        steps=8,
-        seed=0,
-    )
-    execute(run, study)
-    table = table_of_study(study)
-    drawn = run.folder(study).steps(["task"])["task"].to_pylist()
-    assert table.shares.tolist() == [[drawn.count("half") / 8, drawn.count("loop") / 8]]
-    assert np.isfinite(table.values).all()

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 import torch
+from tiny import adapted, base, one_task, stirred
 
 from taskmix.errors import InputError, OptionError
-from taskmix.models import Adapters, HardSharing, Transformer, frozen_base, outline_of
-from taskmix.tasks import DenseInputs, EncodedSplit, EncodedTask, EncodedTasks, stamp_of
+from taskmix.models import Adapters, Transformer, frozen_base, outline_of
 
 transformers = pytest.importorskip("transformers", reason="the extra `text` is not installed")
 
@@ -20,61 +20,17 @@ BATCH = {
 }
 
 
-def one_task(kind: Any = "classification", labels: tuple[str, ...] = ("no", "yes")) -> EncodedTasks:
-    split = EncodedSplit(DenseInputs(torch.zeros(2, 1)), torch.tensor([0, 1]))
-    task = EncodedTask(
-        name="a", kind=kind, labels=labels, metric="accuracy", source="a", splits={"train": split}
-    )
-    return EncodedTasks((task,))
+@pytest.fixture(scope="module")
+def bert(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return base(tmp_path_factory.mktemp("bert"), "bert")
 
 
 @pytest.fixture(scope="module")
-def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    torch.manual_seed(0)
-    config = transformers.BertConfig(
-        vocab_size=40,
-        hidden_size=16,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=24,
-        max_position_embeddings=32,
-    )
-    path = tmp_path_factory.mktemp("bert")
-    transformers.BertModel(config).save_pretrained(path)
-    return path
+def llama(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return base(tmp_path_factory.mktemp("llama"), "llama")
 
 
-@pytest.fixture(scope="module")
-def llama(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    torch.manual_seed(0)
-    config = transformers.LlamaConfig(
-        vocab_size=40,
-        hidden_size=16,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        intermediate_size=24,
-        max_position_embeddings=32,
-    )
-    path = tmp_path_factory.mktemp("llama")
-    transformers.LlamaForCausalLM(config).save_pretrained(path)
-    return path
-
-
-def adapted(path: Path, **options: Any) -> HardSharing:
-    return Transformer(path=str(path), tune="adapters", **options).build(one_task()).eval()
-
-
-def stir(model: torch.nn.Module) -> None:
-    """Gives the adapters something to say: their B begins at 0."""
-    generator = torch.Generator().manual_seed(1)
-    for name, parameter in model.named_parameters():
-        if "lora" in name:
-            with torch.no_grad():
-                parameter.copy_(torch.randn(parameter.shape, generator=generator) * 0.3)
-
-
-def test_fresh_adapters_change_nothing(bert: Path) -> None:
+def test_fresh_adapters_change_nothing(bert: str) -> None:
     model = adapted(bert)
     whole = Transformer(path=str(bert)).build(one_task()).eval()
     torch.testing.assert_close(model.encoder(BATCH), whole.encoder(BATCH))
@@ -86,7 +42,7 @@ def test_stirred_adapters_are_the_weights_with_their_product_added(
 ) -> None:
     path = request.getfixturevalue(which)
     model = adapted(path)
-    stir(model)
+    stirred(model)
     whole = Transformer(path=str(path)).build(one_task()).eval()
     network = whole.encoder.network
     network = network.base_model if which == "llama" else network
@@ -97,17 +53,17 @@ def test_stirred_adapters_are_the_weights_with_their_product_added(
     torch.testing.assert_close(model.encoder(BATCH), whole.encoder(BATCH), atol=1e-5, rtol=1e-5)
 
 
-def test_two_models_over_one_base_do_not_hear_of_each_other(bert: Path) -> None:
+def test_two_models_over_one_base_do_not_hear_of_each_other(bert: str) -> None:
     first, second = adapted(bert), adapted(bert)
     before = second.encoder(BATCH)
-    stir(first)
+    stirred(first)
     assert not torch.allclose(first.encoder(BATCH), before)
     torch.testing.assert_close(second.encoder(BATCH), before)
     device = torch.device("cpu")
     assert first.encoder.base(device) is second.encoder.base(device)
 
 
-def test_only_adapters_and_heads_are_trained_and_kept(bert: Path) -> None:
+def test_only_adapters_and_heads_are_trained_and_kept(bert: str) -> None:
     model = adapted(bert)
     parts = {name.rpartition(".")[2] for name in model.state_dict() if "encoder" in name}
     assert parts == {"lora_A", "lora_B"}
@@ -116,7 +72,7 @@ def test_only_adapters_and_heads_are_trained_and_kept(bert: Path) -> None:
     assert sum(p.numel() for p in model.parameters()) == 2 * 2 * 2 * 8 * 16 + 16 * 2 + 2
 
 
-def test_a_base_whose_files_have_changed_is_read_again(bert: Path, tmp_path: Path) -> None:
+def test_a_base_whose_files_have_changed_is_read_again(bert: str, tmp_path: Path) -> None:
     device = torch.device("cpu")
     path = tmp_path / "model"
     transformers.BertModel.from_pretrained(bert).save_pretrained(path)
@@ -128,7 +84,7 @@ def test_a_base_whose_files_have_changed_is_read_again(bert: Path, tmp_path: Pat
     assert before is not after
 
 
-def test_usual_targets_are_the_query_and_value_projections(bert: Path, llama: Path) -> None:
+def test_usual_targets_are_the_query_and_value_projections(bert: str, llama: str) -> None:
     for path, names in ((bert, {"query", "value"}), (llama, {"q_proj", "v_proj"})):
         shapes = outline_of(str(path)).shapes(None)
         assert {name.rpartition(".")[2] for name in shapes} == names
@@ -137,7 +93,7 @@ def test_usual_targets_are_the_query_and_value_projections(bert: Path, llama: Pa
     assert outline_of(str(llama)).shapes(("v_proj",))["layers.0.self_attn.v_proj"] == (16, 8)
 
 
-def test_targets_that_the_model_does_not_have_are_refused_with_those_it_has(bert: Path) -> None:
+def test_targets_that_the_model_does_not_have_are_refused_with_those_it_has(bert: str) -> None:
     with pytest.raises(InputError, match=r"Found `q_proj`; it has dense, key, query, value"):
         adapted(bert, adapters=Adapters(targets=("q_proj",)))
     with pytest.raises(OptionError, match="`rank` should be 1 or more"):
@@ -146,15 +102,9 @@ def test_targets_that_the_model_does_not_have_are_refused_with_those_it_has(bert
         Transformer(path="x", tune="heads")  # type: ignore[arg-type]
 
 
-def test_an_encoder_is_refused_for_answers_that_are_generated(bert: Path) -> None:
-    tasks = one_task("generation", ())
-    with pytest.raises(InputError, match="should be learned by a causal language model"):
-        Transformer(path=str(bert)).build(tasks)
-
-
 @pytest.mark.parametrize("tune", ["adapters", "all"])
 def test_the_scores_of_generated_pieces_are_those_of_the_causal_model(
-    llama: Path, tune: Any
+    llama: str, tune: Any
 ) -> None:
     model = Transformer(path=str(llama), tune=tune).build(one_task("generation", ())).eval()
     batch = BATCH | {"word_starts": torch.tensor([[1, 2], [0, 1]])}
@@ -162,10 +112,3 @@ def test_the_scores_of_generated_pieces_are_those_of_the_causal_model(
     expected = whole(**BATCH).logits
     expected = torch.stack([expected[0, [1, 2]], expected[1, [0, 1]]])
     torch.testing.assert_close(model(batch, 0), expected)
-
-
-def test_a_file_beside_a_model_that_is_none_of_it_changes_nothing(bert: Path) -> None:
-    before = stamp_of(str(bert))
-    (bert / "notes.md").write_text("of somebody else")
-    assert stamp_of(str(bert)) == before
-    (bert / "notes.md").unlink()

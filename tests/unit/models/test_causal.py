@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
 
-import numpy as np
-import pyarrow as pa
 import pytest
 import torch
 
@@ -16,16 +13,16 @@ from taskmix.models import (
     CausalEncoder,
     CausalTransformer,
     attend,
-    choose_architecture,
     rotary_table,
 )
-from taskmix.tasks import Split, Task, TaskSet
 
 TINY = CausalTransformer(layers=2, width=16, attention_heads=2, context=12)
 
 
 def parameters(options: CausalTransformer) -> int:
-    return sum(parameter.numel() for parameter in CausalEncoder(options, 257, 256).parameters())
+    with torch.device("meta"):
+        encoder = CausalEncoder(options, 257, 256)
+    return sum(parameter.numel() for parameter in encoder.parameters())
 
 
 @pytest.mark.parametrize(("size", "millions"), [("1M", 1), ("5M", 5), ("20M", 20)])
@@ -65,28 +62,6 @@ def test_attention_is_a_mean_of_values_by_scaled_products() -> None:
     weights = torch.softmax(keys @ query / math.sqrt(4), dim=0)
     torch.testing.assert_close(found[0], values[0])
     torch.testing.assert_close(found[1], weights @ values)
-
-
-def test_passages_are_read_by_a_causal_model_of_the_size_asked_for() -> None:
-    split = Split(pa.table({"text": ["a text"]}), np.empty(0))
-    kind: dict[str, Any] = {"kind": "language", "inputs": "passage", "metric": "bits_per_byte"}
-    task = Task(name="a", source="a", labels=(), splits={"train": split}, **kind)
-    tasks = TaskSet((task,))
-    for word, size in (("auto", "1M"), ("causal", "1M"), ("causal-20M", "20M")):
-        found, pretrained = choose_architecture(word, tasks, max_length=64)
-        assert found == CausalTransformer.of_size(size, context=64)
-        assert not pretrained
-
-
-def test_first_weights_are_small_and_smaller_where_they_write_to_the_residual_path() -> None:
-    torch.manual_seed(0)
-    encoder = CausalEncoder(CausalTransformer(layers=8, width=64, attention_heads=4), 257, 256)
-    for name, parameter in encoder.named_parameters():
-        expected = 0.02 / 4 if name.endswith("_out.weight") else 0.02
-        assert float(parameter.detach().std()) == pytest.approx(expected, rel=0.05), name
-    scores = encoder(torch.randint(0, 257, (4, 12)))
-    loss = torch.nn.functional.cross_entropy(scores.flatten(0, 1), torch.randint(0, 256, (48,)))
-    assert float(loss.detach()) == pytest.approx(math.log(256), rel=0.05)  # it knows nothing yet
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 import torch
+from tiny import base
 
 from taskmix.errors import InputError, OptionError
 from taskmix.models import (
-    HardSharing,
     Perceptron,
     TextConvolution,
     TextConvolutionEncoder,
@@ -97,17 +97,6 @@ def test_pairs_and_single_texts_share_one_encoder() -> None:
     torch.testing.assert_close(code, expected)
 
 
-@pytest.mark.parametrize("train_vectors", [False, True])
-def test_vectors_from_a_file_stay_unless_asked_to_train(train_vectors: bool) -> None:
-    inputs = ragged([[2, 3]])
-    vectors = torch.randn(20, 9)
-    tasks = EncodedTasks((encoded(inputs),), vocabulary=WORDS, vectors=vectors)
-    model = TextConvolution(train_vectors=train_vectors, dimension=50).build(tasks)
-    assert isinstance(model.encoder, TextConvolutionEncoder)
-    assert torch.equal(model.encoder.words.weight, vectors)
-    assert model.encoder.words.weight.requires_grad is train_vectors
-
-
 def test_a_window_tagger_reads_the_whole_window_and_tags_its_centre() -> None:
     padded = torch.tensor([0, 0, 0, 2, 3, 4, 0, 0, 0])
     inputs = WindowInputs(padded, torch.tensor([3, 4, 5]), width=3)
@@ -126,29 +115,14 @@ def test_a_window_tagger_reads_the_whole_window_and_tags_its_centre() -> None:
     assert not torch.allclose(model(windows, 0), model(changed, 0)), "the ends of the window matter"
 
 
-@pytest.fixture(scope="module")
-def tiny_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    transformers = pytest.importorskip("transformers", reason="the extra `text` is not installed")
-    config = transformers.BertConfig(
-        vocab_size=30,
-        hidden_size=16,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=20,
-        max_position_embeddings=32,
-    )
-    path = tmp_path_factory.mktemp("encoder")
-    transformers.BertModel(config).save_pretrained(path)
-    return path
-
-
 def test_a_pretrained_encoder_gives_a_pooled_text_or_the_first_piece_of_each_word(
-    tiny_encoder: Path,
+    tmp_path: Path,
 ) -> None:
+    path = base(tmp_path, "bert")
     inputs = DenseInputs(torch.zeros(2, 1))
     tasks = EncodedTasks((encoded(inputs),))
-    model = Transformer(path=str(tiny_encoder)).build(tasks).eval()
-    first = Transformer(path=str(tiny_encoder), pooling="first").build(tasks).eval()
+    model = Transformer(path=path).build(tasks).eval()
+    first = Transformer(path=path, pooling="first").build(tasks).eval()
     batch = {"input_ids": torch.tensor([[1, 5, 6, 7]]), "attention_mask": torch.ones(1, 4).long()}
     whole = model.encoder.network(**batch).last_hidden_state
     torch.testing.assert_close(model.encoder(batch), whole.mean(dim=1))
@@ -170,17 +144,6 @@ def test_wrong_options_are_refused_in_words() -> None:
         Perceptron(hidden=())
     with pytest.raises(OptionError, match="`hidden` 1 or more"):
         WindowBiLSTM(hidden=0)
-
-
-def test_heads_follow_the_order_of_the_tasks() -> None:
-    inputs = DenseInputs(torch.randn(4, 5))
-    tasks = EncodedTasks(
-        (encoded(inputs, labels=2), encoded(inputs, labels=4, name="b/with.dots")), features=5
-    )
-    model = Perceptron().build(tasks)
-    assert isinstance(model, HardSharing)
-    assert model.names == ("a", "b/with.dots")
-    assert [model(inputs.values, position).shape[1] for position in (0, 1)] == [2, 4]
 
 
 def test_convolving_as_one_product_of_windows_gives_the_same_code_and_gradients() -> None:

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pytest
 import torch
 
-from taskmix.engine import Fleet, Here, Optimization, Run, model_of_run
 from taskmix.errors import InputError, OptionError
 from taskmix.models import Perceptron
-from taskmix.records import Study
 from taskmix.tasks import Split, TableEncoding, Task, TaskSet
-from taskmix.weighting import Equal
 
 
 def rows(generator: np.random.Generator, count: int) -> Split:
@@ -55,32 +51,6 @@ def test_all_tasks_get_the_same_answer_for_the_same_row() -> None:
     assert model(batch, 0).shape == (4, 2)
     # 3 · 5 + 5 and 5 · 2 + 2, however many tasks there are.
     assert sum(parameter.numel() for parameter in model.parameters()) == 32
-
-
-def test_a_fleet_gives_what_each_run_gives_alone(tmp_path: Path) -> None:
-    runs = [
-        Run(
-            label="pooled",
-            source=Source(),
-            tasks=tasks,
-            architecture=Perceptron(hidden=(5,), dropout=dropout, one_head=True),
-            optimization=Optimization(learning_rate=0.01),
-            weighting=Equal(),
-            steps=15,
-            batch_size=8,
-            seed=seed,
-        )
-        for dropout in (0.0, 0.2)
-        for seed, tasks in enumerate([("a",), ("a", "b"), ("a", "b", "c")])
-    ]
-    Here(workers=1).run(runs, Study(tmp_path / "here"))
-    Fleet(workers=1).run(runs, Study(tmp_path / "fleet"))
-    for run in runs:
-        solo, tasks = model_of_run(run, Study(tmp_path / "here"))
-        member, _ = model_of_run(run, Study(tmp_path / "fleet"))
-        for name, value in solo.state_dict().items():
-            torch.testing.assert_close(member.state_dict()[name], value, atol=1e-5, rtol=1e-4)
-        assert tasks.names == run.tasks
 
 
 def test_tasks_with_other_classes_are_refused() -> None:

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 import torch
+from tiny import adapted, base, one_task, stirred
 
-from taskmix.errors import InputError, OptionError, TaskmixWarning
+from taskmix.errors import InputError, OptionError
 from taskmix.models import (
     Adapters,
     HardSharing,
@@ -20,42 +21,16 @@ from taskmix.models import (
     save_adapters,
     tuned,
 )
-from taskmix.tasks import DenseInputs, EncodedSplit, EncodedTask, EncodedTasks
 
 transformers = pytest.importorskip("transformers", reason="the extra `text` is not installed")
 peft = pytest.importorskip("peft", reason="PEFT, the oracle, is not installed")
 
-SMALL = {
-    "vocab_size": 40,
-    "hidden_size": 16,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "intermediate_size": 24,
-    "max_position_embeddings": 32,
-}
 BATCH = {
     "input_ids": torch.tensor([[1, 5, 6, 7], [2, 8, 3, 4]]),
     "attention_mask": torch.ones(2, 4, dtype=torch.long),
 }
 KINDS = ("bert", "llama", "gpt2")
 MODULES = {"bert": ["query", "value"], "llama": ["q_proj", "down_proj"], "gpt2": ["c_attn", "c_fc"]}
-
-
-def base(folder: Path, kind: str, **more: Any) -> str:
-    torch.manual_seed(0)
-    if kind == "bert":
-        network = transformers.BertModel(transformers.BertConfig(**SMALL | more))
-    elif kind == "llama":
-        config = transformers.LlamaConfig(**SMALL | {"num_key_value_heads": 2} | more)
-        network = transformers.LlamaForCausalLM(config)
-    else:
-        config = transformers.GPT2Config(
-            vocab_size=40, n_embd=16, n_layer=2, n_head=2, n_positions=32
-        )
-        network = transformers.GPT2LMHeadModel(config)
-    path = folder / kind
-    network.save_pretrained(path)
-    return str(path)
 
 
 def loader(kind: str) -> Any:
@@ -66,32 +41,6 @@ def states(network: Any) -> torch.Tensor:
     """The last hidden states of a model of transformers or PEFT."""
     with torch.no_grad():
         return network.eval()(**BATCH, output_hidden_states=True).hidden_states[-1]
-
-
-def one_task() -> EncodedTasks:
-    split = EncodedSplit(DenseInputs(torch.zeros(2, 1)), torch.tensor([0, 1]))
-    task = EncodedTask(
-        name="a",
-        kind="classification",
-        labels=("no", "yes"),
-        metric="accuracy",
-        source="a",
-        splits={"train": split},
-    )
-    return EncodedTasks((task,))
-
-
-def stirred(module: torch.nn.Module) -> None:
-    """Gives adapters something to say: their B begins at 0."""
-    generator = torch.Generator().manual_seed(1)
-    for name, parameter in module.named_parameters():
-        if "lora" in name:
-            with torch.no_grad():
-                parameter.copy_(torch.randn(parameter.shape, generator=generator) * 0.2)
-
-
-def adapted(path: str, **options: Any) -> HardSharing:
-    return Transformer(path=path, tune="adapters", **options).build(one_task()).eval()
 
 
 def own_states(model: HardSharing) -> torch.Tensor:
@@ -241,14 +190,6 @@ def test_adapters_of_another_base_are_refused(tmp_path: Path) -> None:
         read_adapters(folder, llama)
     with pytest.raises(InputError, match=r"Found 4 x 16 and 16 x 4 for `encoder.layer.0.*24 f"):
         read_adapters(folder, wide)
-
-
-def test_a_base_of_another_name_is_noted(tmp_path: Path) -> None:
-    path = base(tmp_path, "bert")
-    folder = peft_folder(tmp_path, path, "bert")
-    Path(path).rename(tmp_path / "copy")
-    with pytest.warns(TaskmixWarning, match=r"were trained on .*bert`, and are put into .*copy`"):
-        read_adapters(folder, str(tmp_path / "copy"))
 
 
 def test_files_that_change_after_they_were_read_are_noticed(tmp_path: Path) -> None:

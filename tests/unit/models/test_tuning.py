@@ -99,14 +99,6 @@ def test_text_is_generated_by_adapters_also_on_a_cpu() -> None:
         choose_architecture("smol", tasks("prompt"), tune="heads")
 
 
-def test_heads_for_texts_beside_pairs_are_as_wide_whatever_the_subset() -> None:
-    (made, _), (alone, _) = (
-        choose_architecture("minilm", tasks(*some)) for some in (("text", "pair"), ("text",))
-    )
-    assert made.encoding.as_pairs  # type: ignore[attr-defined]
-    assert not alone.encoding.as_pairs  # type: ignore[attr-defined]
-
-
 @pytest.mark.parametrize("options", [{"tune": "all"}, {"rank": 4}])
 def test_tuning_is_refused_without_a_pretrained_model(options: dict[str, Any]) -> None:
     with pytest.raises(OptionError, match="should go with a pretrained model"):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from taskmix.errors import OptionError, ShapeError
-from taskmix.numerics import mean_interval, normal_quantile, paired_interval, student_quantile
+from taskmix.numerics import mean_interval, normal_quantile, paired_interval
 
 
 def test_the_interval_of_three_seeds_is_the_one_of_the_table() -> None:
@@ -38,11 +38,6 @@ def test_the_interval_covers_the_mean_as_often_as_it_says() -> None:
     assert 0.88 < covered / len(samples) < 0.92
 
 
-def test_a_single_value_twice_has_a_width_of_zero() -> None:
-    interval = mean_interval([0.5, 0.5])
-    assert (interval.low, interval.high) == (0.5, 0.5)
-
-
 def test_unequal_numbers_of_seeds_are_refused() -> None:
     with pytest.raises(ShapeError, match="same order"):
         paired_interval([1.0, 2.0], [1.0])
@@ -56,8 +51,3 @@ def test_a_level_outside_zero_and_one_is_refused(level: float) -> None:
         mean_interval([1.0], level)
     with pytest.raises(OptionError, match="between 0 and 1"):
         normal_quantile(level)
-
-
-def test_student_approaches_the_normal_as_seeds_are_added() -> None:
-    assert normal_quantile(0.95) == pytest.approx(1.959964, abs=1e-6)
-    assert student_quantile(0.95, 1e9) == pytest.approx(normal_quantile(0.95), abs=1e-6)

@@ -75,10 +75,6 @@ def test_a_named_tree_is_read_by_the_classes_that_are_known_through_a_file(tmp_p
     assert found.extra["b"].name == "b"
 
 
-def test_a_tuple_that_grows_comes_back_at_its_length() -> None:
-    assert state_from_tree([1.0, 2.0, 3.0], like=()) == (1.0, 2.0, 3.0)
-
-
 @pytest.mark.parametrize("options", [{"like": Inner(None)}, {"types": (Inner,)}])
 def test_what_is_read_does_not_change_when_the_tree_does(options: dict[str, Any]) -> None:
     for values in (np.zeros(2), torch.zeros(2)):

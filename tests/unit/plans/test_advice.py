@@ -1,14 +1,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from taskmix.errors import InputError
-from taskmix.plans import AdviceDocument, load_advice, race_rows, save_advice
+from taskmix.plans import AdviceDocument, load_advice, save_advice
 
 EARLIER = (Path(__file__).parent / "earlier_advice.json").read_bytes()  # of the demo, as it was
 
@@ -39,32 +38,6 @@ def test_a_file_of_an_earlier_version_is_read_and_written_with_all_it_says(
     written = save_advice(tmp_path / "again", document).read_bytes()
     assert within(json.loads(EARLIER), json.loads(written))
     assert load_advice(tmp_path / "again") == document
-
-
-def test_the_race_in_words_is_that_of_the_document(document: AdviceDocument) -> None:
-    rows = race_rows(document)
-    assert [row.name for row in rows] == [row.name for row in document.candidates]
-    first, second, *_, last = rows
-    assert (first.score, first.behind, first.interval) == ("0.9303", "", "")
-    assert (first.standing, first.is_open, first.is_chosen) == ("leads", True, True)
-    assert (second.behind, second.interval) == ("0.0037", "-0.0006 to 0.0079")
-    assert second.standing == "may be the best"
-    assert (last.is_open, last.standing.partition(" after ")[0]) == (False, "out")
-
-
-def test_rounds_of_the_race_are_numbered_and_a_place_that_is_none_is_left_out(
-    document: AdviceDocument,
-) -> None:
-    stages = [milestone.stage for milestone in document.milestones]
-    last = document.candidates[-1]
-
-    def standing(after: int | None) -> str:
-        out = replace(last, open=False, out_after=after)
-        return race_rows(replace(document, candidates=(document.leader, out)))[1].standing
-
-    assert standing(stages.index("baselines")) == "out after baselines"
-    assert standing(stages.index("race") + 1) == "out after race, round 2"
-    assert standing(None) == standing(-1) == standing(len(stages)) == "out"
 
 
 @pytest.mark.parametrize(

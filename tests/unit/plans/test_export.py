@@ -93,14 +93,6 @@ def test_axolotl_lists_as_many_rows_of_each_task_as_the_plan_draws(
     assert splits == [("a", "train[:33]"), ("b", "train")]
 
 
-def test_axolotl_repeats_a_small_task_that_has_a_large_share(data: Path, tmp_path: Path) -> None:
-    plan = one_model(Shares(probabilities=(0.9, 0.1)))
-    done = export_plan(plan, "axolotl", tmp_path / "mixture.yaml", data=data, steps=10)
-    # 80 rows: 72 of a, whose file has 40, so once and 32 more; 8 of b.
-    splits = re.findall(r'split: "([^"]*)"', done.files[0].read_text())
-    assert splits == ["train", "train[:32]", "train[:8]"]
-
-
 def test_axolotl_needs_to_know_how_many_rows_there_are(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"no weights.*`a`.*--data"):
         export_plan(one_model(), "axolotl", tmp_path / "mixture.yaml")
@@ -165,16 +157,6 @@ def test_every_model_of_a_plan_gets_files_of_its_own(data: Path, tmp_path: Path)
         assert "model-2" in names
     text = (tmp_path / "trl" / "mixture-model-2.yaml").read_text()
     assert "max_steps: 75" in text
-
-
-def test_the_usage_names_the_file_that_was_written(tmp_path: Path) -> None:
-    assert "--config mix.yaml" in export_plan(one_model(), "trl", tmp_path / "mix.yaml").usage
-    assert "--config mixture.yaml" in export_plan(one_model(), "trl", tmp_path / "one").usage
-    parts = tuple(
-        Part(tasks=(name,), scored=(name,), share=0.5, division=Shares.equal(1)) for name in "ab"
-    )
-    done = export_plan(Plan(parts=parts), "megatron", tmp_path / "two")
-    assert "--data-args-path blend-model-1.txt" in done.usage
 
 
 def test_losses_that_are_weighted_are_no_shares(tmp_path: Path) -> None:

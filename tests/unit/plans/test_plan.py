@@ -4,7 +4,7 @@ import pytest
 
 from taskmix.errors import InputError
 from taskmix.plans import Part, Plan, Shares, Stage, Stages, Weighted
-from taskmix.policies import Fixed, Scheduled, SizeProportional, Uniform
+from taskmix.policies import Fixed, SizeProportional, Uniform
 from taskmix.weighting import FairGrad
 
 AB = ("a", "b")
@@ -73,15 +73,3 @@ def test_equal_shares_are_the_uniform_policy() -> None:
     assert Shares.equal(3).policy(10) == Uniform()
     assert Shares(probabilities=(0.25, 0.75)).policy(10) == Fixed((0.25, 0.75))
     assert Shares.of(SizeProportional(), [1, 3]) == Shares(probabilities=(0.25, 0.75))
-
-
-def test_stages_that_begin_at_one_step_of_a_short_run_are_the_last_of_them() -> None:
-    assert TWO_STAGES.policy(100) == Scheduled(((0, (0.5, 0.5)), (75, (0.1, 0.9))))
-    assert TWO_STAGES.policy(1) == Scheduled(((0, (0.5, 0.5)), (1, (0.1, 0.9))))
-    halves = Stages(
-        stages=(
-            Stage(begin=0.0, probabilities=(0.5, 0.5)),
-            Stage(begin=0.2, probabilities=(0.1, 0.9)),
-        )
-    )
-    assert halves.policy(2) == Fixed((0.1, 0.9))

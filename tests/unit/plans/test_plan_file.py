@@ -120,16 +120,6 @@ def test_a_plan_in_another_order_says_the_same_of_every_task(plan: Plan, seed: i
     assert moved.for_tasks(plan.tasks).parts == plan.for_tasks(plan.tasks).parts
 
 
-def test_a_plan_is_plain_json_that_anything_reads(tmp_path: Path) -> None:
-    document = json.loads(PLAN.save(tmp_path / "plan.json").read_text(encoding="utf-8"))
-    assert document["version"] == 2
-    first, second = document["parts"]
-    assert (first["tasks"], first["scored"], first["share"]) == (["cola", "rte"], ["rte"], 0.75)
-    assert first["stages"][1] == {"begin": 0.5, "shares": [0.25, 0.75]}
-    assert second == {"tasks": ["größe"], "scored": ["größe"], "share": 0.25, "shares": [1.0]}
-    assert document["length"] == {"batches": 2000, "batch_size": 32}
-
-
 def test_one_part_is_enough(tmp_path: Path) -> None:
     path = tmp_path / "plan.json"
     part = {"tasks": ["a", "b"], "share": 1, "shares": [0.5, 0.5]}

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,6 @@ import pytest
 from taskmix.errors import OptionError, RunError
 from taskmix.policies import (
     Choice,
-    Exp3S,
     HardProgress,
     Outcome,
     PredictionGain,
@@ -29,11 +27,6 @@ def test_prediction_gain_is_the_fall_of_the_loss_on_the_same_batch() -> None:
     assert PredictionGain().observe(None, outcome, GENERATOR)[0] == 0.75
     assert PredictionGain(per_cost=True).observe(None, outcome, GENERATOR)[0] == 0.25
     assert PredictionGain().needs_loss_after
-
-
-def test_prediction_gain_without_the_second_loss_is_refused() -> None:
-    with pytest.raises(RunError, match="loss after the step"):
-        PredictionGain().observe(None, Outcome(CHOICE, loss=2.0), GENERATOR)
 
 
 @pytest.mark.parametrize(
@@ -132,39 +125,10 @@ def test_the_largest_numbers_are_scaled_like_any_others(
     assert all(value is not None and -1 <= value <= 1 for value in found)
 
 
-def test_exp3s_learns_from_rewards_most_of_which_are_the_same() -> None:
-    policy, scaled = Exp3S(eta=0.2), QuantileScaled(reward=PredictionGain())
-    generator = np.random.default_rng(0)
-    learned, state = policy.init(np.array([10, 10])), scaled.init(2)
-    for step in range(400):
-        choice = policy.select(learned, generator)
-        # The first task gains in every seventh step, the second never: both percentiles are 0.
-        gain = 1.0 if choice.task == 0 and step % 7 == 0 else 0.0
-        outcome = Outcome(choice, loss=gain, loss_after=0.0)
-        reward, state = scaled.observe(state, outcome, generator)
-        learned = policy.update(learned, replace(outcome, reward=reward))
-    assert policy.probabilities(learned)[0] > 0.8
-
-
 def test_a_floor_keeps_the_noise_of_a_plateau_small() -> None:
     noise = [0.01 * (step % 5) for step in range(50)]
     assert max(map(abs, feed(QuantileScaled(reward=PredictionGain()), noise))) == 1.0
     assert set(feed(QuantileScaled(reward=PredictionGain(), floor=0.1), noise)) == {0.0}
-
-
-def test_a_reward_that_is_missing_is_neither_scaled_nor_remembered() -> None:
-    scaled = QuantileScaled(reward=HardProgress())
-    assert not scaled.needs_loss_after
-    value, state = scaled.observe(scaled.init(1), Outcome(CHOICE, 1.0), GENERATOR)
-    assert value is None
-    assert (state.seen, len(state.values)) == (0, 0)
-
-
-def test_an_infinite_gain_is_the_largest_and_leaves_the_scale_usable() -> None:
-    scaled = QuantileScaled(reward=PredictionGain())
-    found = feed(scaled, [0.0, 1.0, math.inf, *[0.5] * 20, 0.5])
-    assert found[2] == 1.0
-    assert all(value is not None and math.isfinite(value) for value in found)
 
 
 def test_the_reservoir_is_a_uniform_sample_of_all_rewards() -> None:

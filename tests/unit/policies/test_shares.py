@@ -11,25 +11,11 @@ from taskmix.policies import (
     Capped,
     Fixed,
     Scheduled,
-    SizeProportional,
     Tempered,
-    Uniform,
     draw,
     draw_many,
 )
 from taskmix.records import describe
-
-
-def test_uniform_gives_each_of_four_tasks_a_quarter() -> None:
-    policy = Uniform()
-    state = policy.init(np.array([1, 10, 100, 1000]))
-    np.testing.assert_allclose(policy.probabilities(state), 0.25)
-
-
-def test_size_proportional_gives_each_task_its_share_of_the_rows() -> None:
-    policy = SizeProportional()
-    state = policy.init(np.array([10, 30, 60]))
-    np.testing.assert_allclose(policy.probabilities(state), [0.1, 0.3, 0.6])
 
 
 def test_a_temperature_of_two_takes_the_square_root_of_the_sizes() -> None:
@@ -63,13 +49,6 @@ def test_without_a_limit_it_is_the_median_of_the_sizes() -> None:
     sizes = np.array([10, 4000, 20, 30, 40])  # 10, 30, 20, 30, 30
     state = Capped().init(sizes)
     np.testing.assert_allclose(state.shares, np.array([10, 30, 20, 30, 30]) / 120)
-
-
-def test_a_limit_of_one_is_uniform_and_one_that_nobody_reaches_is_by_size() -> None:
-    sizes = np.array([7, 90, 3])
-    np.testing.assert_allclose(Capped(limit=1).init(sizes).shares, 1 / 3)
-    by_size = SizeProportional().init(sizes).shares
-    np.testing.assert_array_equal(Capped(limit=10**9).init(sizes).shares, by_size)
 
 
 @pytest.mark.parametrize("limit", [0, -5, 1.5, True])
@@ -150,11 +129,6 @@ def test_interpolated_shares_are_half_way_at_half_time() -> None:
 def test_a_schedule_that_cannot_be_followed_is_refused(stages: tuple, words: str) -> None:
     with pytest.raises((OptionError, ShapeError), match=words):
         Scheduled(stages)
-
-
-def test_a_schedule_for_other_tasks_is_refused() -> None:
-    with pytest.raises(ShapeError, match="2 shares for 3 tasks"):
-        Scheduled(((0, (0.5, 0.5)),)).init(np.array([1, 1, 1]))
 
 
 def test_many_draws_at_once_are_the_draws_one_by_one() -> None:

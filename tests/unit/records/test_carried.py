@@ -7,41 +7,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from toys import SPECIFICATION, add_steps, begin
 
 from taskmix.errors import RecordError
-from taskmix.records import RecordWriter, RunFolder, Study, _carried, pack_run, unpack_run
-
-SPECIFICATION = {"toy": 1}
-
-
-def begin(writer: RecordWriter) -> None:
-    tasks = [{"name": "news"}, {"name": "reviews"}]
-    writer.start(specification=SPECIFICATION, seed=1, label="toy", tasks=tasks, steps=4)
-
-
-def step(writer: RecordWriter, number: int) -> None:
-    writer.add_step(
-        number,
-        number % 2,
-        probability=0.5,
-        probabilities=np.full(2, 0.5),
-        loss=1.0 / number,
-        reward=None,
-        weight=None,
-        seconds=0.0,
-        examples=8,
-    )
-    writer.add_scores(number, [("news", "dev", "accuracy", number / 10)])
+from taskmix.records import RunFolder, Study, _carried, pack_run, unpack_run
 
 
 def make(study: Path, *, finish: bool) -> RunFolder:
     folder = Study(study).run(SPECIFICATION)
     with folder.claim() as claim:
-        writer = claim.writer
-        assert writer is not None
-        begin(writer)
+        writer = begin(claim.writer)
         for number in range(1, 5 if finish else 3):
-            step(writer, number)
+            add_steps(writer, [number], probabilities=np.full(2, 0.5))
+            writer.add_scores(number, [("news", "dev", "accuracy", number / 10)])
             state = {"weights": torch.full((3,), float(number))}
             writer.commit(number, state, best=state, best_step=number)
         if finish:

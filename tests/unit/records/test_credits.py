@@ -7,20 +7,19 @@ from typing import Any
 
 import numpy as np
 import pytest
+from toys import SPECIFICATION, begin
 
 from taskmix.errors import RecordError
 from taskmix.records import RunFolder, Study, _credits, pack_run, unpack_run
 
-SPECIFICATION = {"toy": 1}
 CREDITS = {"news": np.array([0.0, 1.0, np.nan]), "sums": np.array([0.1, 1e6])}
 
 
 def finished(folder: RunFolder, credits_of_rows: dict[str, Any], *, fresh: bool = False) -> None:
     with folder.claim(fresh=fresh) as claim:
-        assert claim.writer is not None
-        tasks = [{"name": "news"}, {"name": "sums"}]
-        claim.writer.start(specification=SPECIFICATION, seed=1, label="toy", tasks=tasks, steps=1)
-        claim.writer.finish(scores=[], best_step=None, step=1, row_credits=credits_of_rows)
+        begin(claim.writer, "news", "sums").finish(
+            scores=[], best_step=None, step=1, row_credits=credits_of_rows
+        )
 
 
 def test_credits_are_read_as_they_were_given_to_single_precision(tmp_path: Path) -> None:
@@ -69,10 +68,7 @@ def test_a_run_that_starts_over_has_no_credits_of_before(tmp_path: Path) -> None
 def test_an_unfinished_run_has_no_credits_even_if_a_file_is_there(tmp_path: Path) -> None:
     folder = Study(tmp_path).run(SPECIFICATION)
     with folder.claim() as claim:
-        assert claim.writer is not None
-        claim.writer.start(
-            specification=SPECIFICATION, seed=1, label="toy", tasks=[{"name": "news"}], steps=1
-        )
+        begin(claim.writer, "news")
         _credits.write_credits(folder.path, CREDITS)  # killed before `run.json` says it is over
     assert folder.credits() == {}
     finished(folder, {})

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from toys import SPECIFICATION, begin
 
 from taskmix.records import Study, pack_labels, pack_run, unpack_run
 
-SPECIFICATION = {"x": 1}
 words = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 
 
@@ -19,13 +19,11 @@ def ask(study: Study, label: str, *, finish: bool = True, fresh: bool = False) -
     """Asks for the one run; what came of it."""
     with study.run(SPECIFICATION, label=label).claim(fresh=fresh) as claim:
         if claim.writer is not None:
-            claim.writer.start(
-                specification=SPECIFICATION, seed=0, label=label, tasks=[{"name": "a"}], steps=1
-            )
+            writer = begin(claim.writer, "a", label=label)
             if finish:
-                claim.writer.finish(scores=[("a", "dev", "f1", 0.5)], best_step=None)
+                writer.finish(scores=[("a", "dev", "f1", 0.5)], best_step=None)
             else:
-                claim.writer.stop()
+                writer.stop()
         return claim.outcome
 
 
@@ -46,24 +44,6 @@ def test_a_finished_run_is_under_every_label_it_was_asked_for_under(tmp_path: Pa
     assert all(set(each.labels) == {"a", "b", "c"} for each in summary.under_each_label())
 
 
-def test_who_asks_under_a_label_is_told_of_the_run_under_that_one(tmp_path: Path) -> None:
-    study = Study(tmp_path)
-    ask(study, "first")
-    ask(study, "second")
-    for label in ("first", "second"):
-        summary = study.run(SPECIFICATION, label=label).summary()
-        assert summary is not None
-        assert summary.label == label
-        assert set(summary.labels) == {"first", "second"}
-
-
-def test_looking_at_a_run_adds_no_label(tmp_path: Path) -> None:
-    study = Study(tmp_path)
-    ask(study, "first")
-    study.run(SPECIFICATION, label="second").summary()
-    assert labels_of(study) == ("first",)
-
-
 @pytest.mark.parametrize("fresh", [False, True])
 def test_a_run_that_goes_on_or_starts_over_keeps_its_labels(tmp_path: Path, fresh: bool) -> None:
     study = Study(tmp_path)
@@ -77,13 +57,10 @@ def test_a_run_that_goes_on_or_starts_over_keeps_its_labels(tmp_path: Path, fres
 def test_a_run_that_another_process_is_at_gets_the_label_too(tmp_path: Path) -> None:
     study = Study(tmp_path)
     with study.run(SPECIFICATION, label="first").claim() as claim:
-        assert claim.writer is not None
         assert ask(study, "second") == "busy", "before it has begun"
-        claim.writer.start(
-            specification=SPECIFICATION, seed=0, label="first", tasks=[{"name": "a"}], steps=1
-        )
+        writer = begin(claim.writer, "a", label="first")
         assert ask(study, "third") == "busy"
-        claim.writer.finish(scores=[], best_step=None)
+        writer.finish(scores=[], best_step=None)
     assert labels_of(study) == ("first", "second", "third")
 
 
@@ -126,16 +103,6 @@ def test_a_damaged_label_is_told_and_comes_back_when_it_is_asked_for(tmp_path: P
         assert study.run(SPECIFICATION).is_finished, "whatever becomes of a label"
     ask(study, "second")
     assert labels_of(study) == ("first", "second", "third")
-
-
-def test_a_file_in_the_place_of_the_labels_does_not_cost_the_run(tmp_path: Path) -> None:
-    study = Study(tmp_path)
-    ask(study, "first")
-    (study.run(SPECIFICATION).path / "labels").write_text("")
-    notes: list[str] = []
-    assert [each.labels for each in study.summaries(note=notes.append)] == [("first",)]
-    assert len(notes) == 1
-    assert study.run(SPECIFICATION).is_finished
 
 
 def test_a_packed_record_carries_its_labels(tmp_path: Path) -> None:

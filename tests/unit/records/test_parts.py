@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from taskmix.errors import OptionError, RecordError
-from taskmix.records import _parts, _tables
+from taskmix.records import _parts
 from taskmix.records._parts import (
     TablePart,
     chain_parts,
@@ -30,7 +30,6 @@ from taskmix.records._tables import (
     Vector,
     scores_table,
     thin_vectors,
-    vectors_of,
 )
 
 TASKS = ["a", "b"]
@@ -143,21 +142,6 @@ def filled(vectors: list[list[float] | None], before: list[float] | None) -> lis
     return found
 
 
-def test_the_first_row_of_a_part_has_the_vector_that_held_before() -> None:
-    before = np.array([0.5, 0.5])
-    assert buffered(row(1), row(2), before=before)["probabilities"].to_pylist() == [
-        [0.5, 0.5],
-        None,
-    ]
-
-
-def test_a_vector_is_told_only_where_it_changes() -> None:
-    one, two = np.array([0.5, 0.5]), np.array([0.1, 0.9])
-    rows = [row(1, one), row(2, one.copy()), row(3), row(4, two), row(5, two), row(6, one)]
-    told = buffered(*rows)["probabilities"].to_pylist()
-    assert told == [[0.5, 0.5], None, None, [0.1, 0.9], None, [0.5, 0.5]]
-
-
 VECTORS = st.none() | st.sampled_from([[0.5, 0.5], [0.25, 0.75], [1.0, 0.0], [1.0, -0.0]])
 
 
@@ -187,27 +171,8 @@ def test_thinning_is_the_same_wherever_a_record_is_divided(
     assert pa.concat_tables(merged).to_pylist() == whole.to_pylist()
 
 
-def test_many_rows_are_sealed_and_none_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_tables, "SEALED_AT", 3)
-    buffer = StepBuffer(TASKS, None)
-    vector = np.array([0.5, 0.5])
-    for step in range(10):
-        buffer.append(row(step, vector if step == 4 else None))
-    assert buffer.table()["step"].to_pylist() == list(range(10))
-    buffer.clear()
-    assert len(buffer.table()) == 0
-    buffer.append(row(10))
-    assert buffer.table()["probabilities"].to_pylist() == [[0.5, 0.5]]
-
-
 def test_steps_out_of_order_and_tasks_out_of_range_are_told() -> None:
     with pytest.raises(OptionError, match="step 1 after step 2"):
         buffered(row(2), row(1))
     with pytest.raises(OptionError, match="from 0 to 1"):
         buffered(row(1, task=2))
-
-
-def test_probability_vectors_of_several_lengths_are_refused() -> None:
-    table = pa.table({"probabilities": pa.array([[0.5, 0.5], None, [1.0, 0.0, 0.0, 0.0]])})
-    with pytest.raises(RecordError, match="as long"):
-        vectors_of(table)

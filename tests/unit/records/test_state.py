@@ -140,14 +140,6 @@ def test_generators_and_an_optimiser_come_back_to_go_on_alike(tmp_path: Path) ->
     )
 
 
-def test_any_safetensors_reader_loads_a_model_of_plain_names(tmp_path: Path) -> None:
-    model = torch.nn.Linear(3, 2).to(torch.bfloat16)
-    save_state(tmp_path / "model.safetensors", model.state_dict())
-    loaded = safetensors.torch.load_file(tmp_path / "model.safetensors")
-    assert set(loaded) == {"weight", "bias"}
-    assert torch.equal(loaded["weight"], model.weight)
-
-
 def test_shared_expanded_and_trained_tensors_are_stored_by_value(tmp_path: Path) -> None:
     base = torch.arange(6.0)
     parameter = torch.nn.Parameter(torch.ones(2))

@@ -6,38 +6,20 @@ import sys
 from pathlib import Path
 
 import pytest
+from toys import NAMES, SPECIFICATION, add_steps, begin
 
-from taskmix.records import RunFolder, Study, specification_hash
-
-TASKS = [{"name": "news"}, {"name": "digits"}]
-SPECIFICATION = {"seed": 3}
+from taskmix.records import RunFolder, Study
 
 
 def finished_run(study: Study, seed: int, *, finish: bool = True) -> RunFolder:
     specification = {"seed": seed}
     with study.run(specification).claim() as claim:
-        assert claim.writer is not None
-        claim.writer.start(
-            specification=specification, seed=seed, label="uniform", tasks=TASKS, steps=7
-        )
-        claim.writer.commit(7, {}, best=None, best_step=None)
+        writer = begin(claim.writer, specification=specification, seed=seed, steps=7)
+        writer.commit(7, {}, best=None, best_step=None)
         if finish:
-            scores = [(name, "test", "accuracy", seed + 0.5) for name in ("news", "digits")]
-            claim.writer.finish(scores=scores, best_step=5 if seed else None)
+            scores = [(name, "test", "accuracy", seed + 0.5) for name in NAMES]
+            writer.finish(scores=scores, best_step=5 if seed else None)
     return study.run(specification)
-
-
-def test_nothing_is_created_before_a_run_is_claimed(tmp_path: Path) -> None:
-    study = Study(tmp_path / "study")
-    folder = study.run({"seed": 1})
-    assert folder.name == specification_hash({"seed": 1})
-    assert folder.summary() is None
-    assert folder.checkpoint() is None
-    assert len(folder.steps()) == len(folder.scores()) == len(folder.probabilities()) == 0
-    assert folder.steps(["loss"]).column_names == ["loss"]
-    assert list(study.runs()) == []
-    assert study.scores().num_rows == 0
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_asking_for_a_finished_run_costs_nothing(tmp_path: Path) -> None:
@@ -84,7 +66,7 @@ def test_the_score_table_has_a_row_for_each_score_of_each_finished_run(tmp_path:
     assert len(rows) == table.num_rows == 6
     assert rows[1, "digits"] == {
         "run": folders[1].name,
-        "label": "uniform",
+        "label": "toy",
         "seed": 1,
         "task": "digits",
         "split": "test",
@@ -146,25 +128,10 @@ def test_a_lean_study_keeps_the_final_scores_of_a_run_and_nothing_else(tmp_path:
     study = Study(tmp_path, lean=True)
     folder = study.run(SPECIFICATION)
     with folder.claim() as claim:
-        writer = claim.writer
-        assert writer is not None
-        writer.start(
-            specification=SPECIFICATION, seed=0, label="lean", tasks=[{"name": "a"}], steps=2
-        )
-        for step in (1, 2):
-            writer.add_step(
-                step,
-                0,
-                probability=1.0,
-                probabilities=None,
-                loss=0.5,
-                reward=None,
-                weight=None,
-                seconds=0.1,
-                examples=4,
-            )
-        writer.add_scores(2, [("a", "dev", "accuracy", 0.7)])
-        writer.finish(scores=[("a", "test", "accuracy", 0.75)], best_step=2, best={"w": [1.0]})
+        writer = begin(claim.writer, steps=2)
+        add_steps(writer, [1, 2])
+        writer.add_scores(2, [("news", "dev", "accuracy", 0.7)])
+        writer.finish(scores=[("news", "test", "accuracy", 0.75)], best_step=2, best={"w": [1.0]})
     summary = folder.summary()
     assert summary is not None
     assert (summary.status, summary.step, summary.kept) == ("finished", 2, None)
@@ -176,12 +143,8 @@ def test_a_lean_run_goes_on_from_its_checkpoint_and_then_drops_it(tmp_path: Path
     folder = Study(tmp_path, lean=True).run(SPECIFICATION)
     for finish in (False, True):
         with folder.claim() as claim:
-            writer = claim.writer
-            assert writer is not None
+            writer = begin(claim.writer, steps=2)
             assert (writer.resumed is not None) == finish
-            writer.start(
-                specification=SPECIFICATION, seed=0, label="lean", tasks=[{"name": "a"}], steps=2
-            )
             if finish:
                 writer.finish(scores=[], best_step=1, step=2)
             else:

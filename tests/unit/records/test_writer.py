@@ -12,12 +12,10 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import torch
+from toys import NAMES, SPECIFICATION, add_steps, begin
 
 from taskmix.errors import OptionError, RecordError, ShapeError
 from taskmix.records import RecordWriter, RunFolder, Study, _parts, _writer, specification_hash
-
-SPECIFICATION = {"policy": "uniform", "seed": 3}
-TASKS = [{"name": "news", "kind": "classification"}, {"name": "digits", "kind": "regression"}]
 
 
 def run_in(study: Path) -> RunFolder:
@@ -27,33 +25,7 @@ def run_in(study: Path) -> RunFolder:
 @contextmanager
 def started(study: Path, **options: Any) -> Iterator[RecordWriter]:
     with run_in(study).claim() as claim:
-        assert claim.writer is not None
-        claim.writer.start(
-            **{
-                "specification": SPECIFICATION,
-                "seed": 3,
-                "label": "uniform",
-                "tasks": TASKS,
-                "steps": 10,
-                **options,
-            }
-        )
-        yield claim.writer
-
-
-def add(writer: RecordWriter, *steps: int) -> None:
-    for step in steps:
-        writer.add_step(
-            step,
-            step % 2,
-            probability=0.5,
-            probabilities=np.array([0.5, 0.5]),
-            loss=1 / step,
-            reward=None,
-            weight=None,
-            seconds=0.1,
-            examples=32,
-        )
+        yield begin(claim.writer, **options)
 
 
 def commit(writer: RecordWriter, step: int, best_step: int | None = None) -> None:
@@ -67,18 +39,18 @@ def files(folder: RunFolder) -> set[str]:
 
 def test_a_record_is_read_back_as_it_was_written(tmp_path: Path) -> None:
     with started(tmp_path) as writer:
-        add(writer, 1, 2, 3)
+        add_steps(writer, [1, 2, 3], probabilities=np.array([0.5, 0.5]))
         writer.add_scores(3, [("news", "dev", "accuracy", 0.5), ("digits", "dev", "rmse", 2.0)])
         commit(writer, 3, best_step=3)
-        add(writer, 4)
+        add_steps(writer, [4])
         writer.finish(scores=[("news", "test", "accuracy", 0.75)], best_step=3)
     folder = run_in(tmp_path)
     summary = folder.summary()
     assert summary is not None
-    assert (summary.status, summary.label, summary.seed) == ("finished", "uniform", 3)
-    assert (summary.step, summary.steps, summary.best_step) == (4, 10, 3)
+    assert (summary.status, summary.label, summary.seed) == ("finished", "toy", 1)
+    assert (summary.step, summary.steps, summary.best_step) == (4, 4, 3)
     assert summary.specification == SPECIFICATION
-    assert summary.tasks == TASKS
+    assert summary.task_names == NAMES
     assert summary.scores[0].value == 0.75
     assert {"python", "taskmix", "torch", "numpy"} <= set(summary.versions)
     steps = folder.steps()
@@ -115,7 +87,7 @@ def test_a_commit_keeps_two_checkpoints_and_the_best_states_they_need(tmp_path: 
     folder = run_in(tmp_path)
     with started(tmp_path) as writer:
         for step, best_step in [(1, 1), (2, 2), (3, 2), (4, 2), (5, 5)]:
-            add(writer, step)
+            add_steps(writer, [step])
             commit(writer, step, best_step=best_step)
     checkpoints = {name for name in files(folder) if name.startswith("checkpoint")}
     assert checkpoints == {
@@ -131,19 +103,9 @@ def test_a_commit_keeps_two_checkpoints_and_the_best_states_they_need(tmp_path: 
     assert checkpoint.best["weight"].tolist() == [5.0, 5.0]
 
 
-def test_the_best_state_is_written_again_where_the_caller_says_so(tmp_path: Path) -> None:
-    with started(tmp_path) as writer:
-        for value, changed in [(1.0, True), (2.0, False), (3.0, True)]:
-            best = {"weight": torch.tensor(value)}
-            writer.commit(4, {}, best=best, best_step=4, best_changed=changed)
-            stored = run_in(tmp_path).best()
-            assert stored is not None
-            assert stored["weight"].item() == (1.0 if value == 2.0 else value)
-
-
 def test_commits_at_the_same_step_keep_all_rows_and_both_states(tmp_path: Path) -> None:
     with started(tmp_path) as writer:
-        add(writer, 1, 2)
+        add_steps(writer, [1, 2])
         writer.add_scores(2, [("news", "dev", "accuracy", 0.1)])
         commit(writer, 2)
         writer.add_scores(2, [("news", "dev", "accuracy", 0.2)])
@@ -160,9 +122,9 @@ def test_commits_at_the_same_step_keep_all_rows_and_both_states(tmp_path: Path) 
 
 def test_a_run_that_was_stopped_goes_on_and_keeps_its_age(tmp_path: Path) -> None:
     with started(tmp_path) as writer:
-        add(writer, 1, 2)
+        add_steps(writer, [1, 2])
         commit(writer, 2)
-        add(writer, 3)  # never committed
+        add_steps(writer, [3])  # never committed
         writer.stop()
     first = run_in(tmp_path).summary()
     assert first is not None
@@ -172,7 +134,7 @@ def test_a_run_that_was_stopped_goes_on_and_keeps_its_age(tmp_path: Path) -> Non
         assert writer.resumed.step == 2
         assert writer.notes == []
         time.sleep(first.seconds)  # what came after the commit is no part of its age
-        add(writer, 3)
+        add_steps(writer, [3])
         commit(writer, 3)
         writer.finish(scores=[], best_step=None)
     second = run_in(tmp_path).summary()
@@ -185,9 +147,9 @@ def test_a_run_that_was_stopped_goes_on_and_keeps_its_age(tmp_path: Path) -> Non
 def test_a_failed_run_shows_its_last_rows_until_it_is_tried_again(tmp_path: Path) -> None:
     folder = run_in(tmp_path)
     with started(tmp_path) as writer:
-        add(writer, 1, 2)
+        add_steps(writer, [1, 2])
         commit(writer, 2)
-        add(writer, 3)
+        add_steps(writer, [3])
         writer.fail("The loss became NaN.")
         writer.fail("And again.")
     summary = folder.summary()
@@ -196,22 +158,6 @@ def test_a_failed_run_shows_its_last_rows_until_it_is_tried_again(tmp_path: Path
     assert folder.steps()["step"].to_pylist() == [1, 2, 3]
     with started(tmp_path):
         assert folder.steps()["step"].to_pylist() == [1, 2]
-
-
-def test_a_failure_before_the_start_is_told_where_there_is_a_run_json(tmp_path: Path) -> None:
-    folder = run_in(tmp_path)
-    with folder.claim() as claim:
-        assert claim.writer is not None
-        claim.writer.fail("No such file.")
-    assert folder.summary() is None
-    with started(tmp_path) as writer:
-        commit(writer, 2)
-    with folder.claim() as claim:
-        assert claim.writer is not None
-        claim.writer.fail("No such file.")
-    summary = folder.summary()
-    assert summary is not None
-    assert (summary.status, summary.error) == ("failed", "No such file.")
 
 
 def test_a_run_without_a_best_state_keeps_its_last(tmp_path: Path) -> None:
@@ -272,17 +218,7 @@ def test_the_vector_is_copied_when_it_is_given(tmp_path: Path) -> None:
     vector = np.array([0.5, 0.5])
     with started(tmp_path) as writer:
         for step in (1, 2):
-            writer.add_step(
-                step,
-                0,
-                probability=None,
-                probabilities=vector,
-                loss=0.0,
-                reward=None,
-                weight=None,
-                seconds=0.0,
-                examples=1,
-            )
+            add_steps(writer, [step], probabilities=vector)
             vector += 0.25
         commit(writer, 2)
         with pytest.raises(ShapeError, match="each of the 2 tasks"):
@@ -298,41 +234,19 @@ def test_a_commit_that_failed_can_be_tried_again(
 
     folder = run_in(tmp_path)
     with started(tmp_path) as writer:
-        add(writer, 1, 2)
+        add_steps(writer, [1, 2])
         commit(writer, 2)
         for name in ("save_state", "write_entries", "write_summary", "forget_files"):
-            add(writer, 3)
+            add_steps(writer, [3])
             with monkeypatch.context() as patch, pytest.raises(RecordError):
                 patch.setattr(_writer, name, full)
                 commit(writer, 3)
         commit(writer, 4)
-        add(writer, 5)
+        add_steps(writer, [5])
         commit(writer, 5)
         assert folder.steps()["step"].to_pylist() == [1, 2, 3, 3, 3, 3, 5]
         writer.finish(scores=[], best_step=None)
     assert folder.steps()["step"].to_pylist() == [1, 2, 3, 3, 3, 3, 5]
-
-
-def test_a_disk_too_full_to_merge_leaves_a_finished_run_and_a_note(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = run_in(tmp_path)
-    with started(tmp_path) as writer, monkeypatch.context() as patch:
-        for step in (1, 2):
-            add(writer, step)
-            commit(writer, step)
-
-        def full(*arguments: Any, **options: Any) -> None:
-            raise RecordError("There should be room.")
-
-        patch.setattr(_writer, "tidy", full)
-        writer.finish(scores=[], best_step=None)
-        assert writer.notes == ["There should be room."]
-    assert len(list((folder.path / "steps").iterdir())) == 2
-    with folder.claim() as claim:  # asking again tidies up
-        assert claim.outcome == "finished"
-    assert len(list((folder.path / "steps").iterdir())) == 1
-    assert folder.steps()["step"].to_pylist() == [1, 2]
 
 
 def test_parts_are_checked_for_bombs_where_another_process_wrote_them_and_not_at_the_end_of_a_run(
@@ -346,14 +260,14 @@ def test_parts_are_checked_for_bombs_where_another_process_wrote_them_and_not_at
     monkeypatch.setattr(_parts, "check_parquet", check)
     with started(tmp_path) as writer:
         for step in (1, 2, 3):
-            add(writer, step)
+            add_steps(writer, [step])
             commit(writer, step)
         writer.stop()
     assert not checked
     with started(tmp_path) as writer:  # goes on with the parts of the first
         assert checked
         checked.clear()
-        add(writer, 4)
+        add_steps(writer, [4])
         writer.finish(scores=[], best_step=None)
     assert not checked
     assert run_in(tmp_path).steps()["step"].to_pylist() == [1, 2, 3, 4]
@@ -380,16 +294,9 @@ def test_what_does_not_fit_the_run_is_refused(tmp_path: Path) -> None:
         commit(writer, 6)  # the claim is over
 
 
-def test_a_writer_that_was_not_started_commits_nothing(tmp_path: Path) -> None:
-    with run_in(tmp_path).claim() as claim:
-        assert claim.writer is not None
-        with pytest.raises(RecordError, match="Found it new"):
-            commit(claim.writer, 1)
-
-
 def test_any_parquet_reader_reads_the_folder(tmp_path: Path) -> None:
     with started(tmp_path) as writer:
-        add(writer, 1, 2)
+        add_steps(writer, [1, 2])
         commit(writer, 2)
     table = pq.read_table(run_in(tmp_path).path / "steps")
     assert table["task"].to_pylist() == ["digits", "news"]

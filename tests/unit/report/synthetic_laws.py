@@ -13,7 +13,7 @@ from taskmix.laws._document import GainRow, LeftOutRange, PredictionRow
 from taskmix.laws._front import Front
 from taskmix.laws._law import Errors
 from taskmix.laws._picture import picture_laws
-from taskmix.laws._rows import StackRow, law_row
+from taskmix.laws._rows import law_row
 
 FORMULAS = ("1", "n^0.1", "1 - 2/sqrt(n)", "1 - 2*(1 + 1/T)/sqrt(n)")
 
@@ -71,13 +71,6 @@ def picture_of(law: Law, X: Mapping[str, NDArray[np.float64]]) -> LawPicture:
     """What is drawn of one law of `f1`."""
     front = Front((law,), 0, next(iter(X)), 1, 1)
     return picture_laws(front, X, results_table()["f1"])
-
-
-def stacked(document: LawsDocument) -> LawsDocument:
-    """The same with a stack of two laws, and what they say together."""
-    rows = (StackRow("2*n", 0.625, True), StackRow("3*log(n)", 0.375, False))
-    said = PredictionRow({"n": 8000.0}, 0.5, 0.25, 0.75, "")
-    return replace(document, stack=rows, stack_prediction=said)
 
 
 def _renamed(document: LawsDocument, names: Mapping[str, str]) -> LawsDocument:

@@ -8,16 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from taskmix.report._charts import LINE, row_names
-from taskmix.report._data import bin_edges, bin_of, binned_mean, carry_forward, divided, mean_over
-
-
-def test_a_longer_name_goes_on_on_a_second_line_behind_a_space_or_a_sign() -> None:
-    assert row_names(["reviews of kitchen appliances"])["reviews of kitchen appliances"] == (
-        "reviews of kitchen\nappliances"
-    )
-    assert row_names(["customer_reviews_of_books"]) == {
-        "customer_reviews_of_books": "customer_reviews_\nof_books"
-    }
+from taskmix.report._data import bin_edges, bin_of, binned_mean, divided, mean_over
 
 
 @pytest.mark.parametrize("length", [40, 200])
@@ -60,13 +51,6 @@ def test_a_bin_holds_the_mean_of_what_is_known_and_nan_where_nothing_is() -> Non
     task, bins = np.array([0, 0, 0, 1]), np.array([0, 0, 1, 1])
     found = binned_mean(values, task, bins, (2, 2))
     np.testing.assert_array_equal(found, [[2.0, np.nan], [np.nan, 5.0]])
-
-
-def test_a_gap_takes_the_last_number_before_it() -> None:
-    values = np.array([[np.nan, 1.0, np.nan, 3.0, np.nan], [2.0, np.nan, np.nan, np.nan, 4.0]])
-    np.testing.assert_array_equal(
-        carry_forward(values), [[np.nan, 1.0, 1.0, 3.0, 3.0], [2.0, 2.0, 2.0, 2.0, 4.0]]
-    )
 
 
 def test_the_range_over_seeds_is_of_the_seeds_that_are_there() -> None:

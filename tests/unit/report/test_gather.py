@@ -89,39 +89,8 @@ def test_a_folder_without_runs_is_no_study(tmp_path: Path) -> None:
         gather_report(tmp_path / "nowhere")
 
 
-def test_many_labels_are_cut_to_the_best(tmp_path: Path) -> None:
-    labels = [f"variant {'i' * place}" for place in range(1, 16)]  # scores differ by length
-    study = write_study(tmp_path, labels=labels, count=2, steps=40, seeds=1, noise=0.05)
-    data = gather_report(study)
-    assert len(data.labels) == 12
-    assert {run.label for run in data.runs} == set(data.labels)
-    assert any("12 best of 15 labels" in note for note in data.notes)
-    means = {
-        label: np.mean([score.value for score in found.scores if score.label == label])
-        for found in (gather_report(study, labels=some) for some in (labels[:12], labels[12:]))
-        for label in found.labels
-    }
-    assert set(data.labels) == set(sorted(means, key=lambda label: means[label])[-12:])
-
-
 def test_labels_can_be_chosen_and_put_in_order(tmp_path: Path) -> None:
     study = write_study(tmp_path, count=2, steps=40, seeds=1)
     data = gather_report(study, labels=["uniform", "unknown", "single"])
     assert data.labels == ("uniform", "single")
     assert {run.label for run in data.runs} == {"uniform", "single"}
-
-
-def test_a_record_that_says_nothing_about_its_tasks_is_enough(tmp_path: Path) -> None:
-    study = Study(tmp_path)
-    with study.run({"seed": 0}).claim() as claim:
-        assert claim.writer is not None
-        claim.writer.start(
-            specification={"seed": 0}, seed=0, label="x", tasks=[{"name": "a"}], steps=10
-        )
-        claim.writer.finish(
-            scores=[("a", "test", "loss", 0.3), ("a", "test", "rmse", 2.0)], best_step=None, step=0
-        )
-    data = gather_report(study)
-    assert data.tasks[0].metric == "rmse"
-    assert not data.tasks[0].higher_is_better
-    assert [score.value for score in data.scores] == [2.0]

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from read_page import Page, check_charts
-from synthetic_laws import laws_document, picture_of, results_table, stacked
+from synthetic_laws import laws_document, picture_of, results_table
 
 from taskmix.errors import InputError
 from taskmix.laws import LawsDocument, fit_formula, read_laws, write_laws
@@ -42,20 +42,6 @@ def test_the_page_has_the_law_its_alternatives_and_what_they_foretell(
     check_charts(page)
 
 
-def test_the_page_says_why_a_law_is_disqualified_and_has_the_weights_of_a_stack(
-    document: LawsDocument, page: Page
-) -> None:
-    first, *others = document.front
-    assert "disqualified" not in page.source
-    why = "has a pole at n = 9000, within the range asked for"
-    front = (replace(first, disqualified=why), *others)
-    text = laws_page_html(replace(stacked(document), front=front))
-    assert f"disqualified: {why}" in text
-    assert "3*log(n)" in text
-    assert "0.38" in text
-    assert "The mean of tied laws there: 0.5 (0.25 to 0.75)." in text
-
-
 def test_curves_go_beyond_the_data_and_what_lies_beyond_is_shaded(
     document: LawsDocument, page: Page
 ) -> None:
@@ -74,15 +60,6 @@ def test_curves_go_beyond_the_data_and_what_lies_beyond_is_shaded(
     )
     shading = page.spec("chart-curve-0")["layer"][0]["data"]["values"]
     assert shading == [{"begin": 8000.0, "end": 16000.0}]
-
-
-def test_a_share_is_not_drawn_beyond_one() -> None:
-    table = results_table()
-    for largest in (0.8, 1.0):
-        share = {"ami": table["T"] / 8 * largest}
-        picture = picture_of(fit_formula("1 + ami", share, table["f1"], name="f1"), share)
-        assert picture.curves[0].at[-1] == 1.0
-    assert picture.far_ends == ()
 
 
 def axis(document: LawsDocument) -> tuple[float, float]:
@@ -112,22 +89,6 @@ def test_no_axis_goes_beyond_what_the_target_can_be(document: LawsDocument) -> N
     high = replace(picture, curves=(replace(picture.curves[0], values=values),))
     assert axis(replace(document, picture=high))[1] == 1.0
     assert axis(replace(document, target="points", picture=high))[1] > 1.0
-
-
-def test_the_chosen_law_is_marked_on_the_front(document: LawsDocument, page: Page) -> None:
-    columns = page.chart("chart-front")
-    assert columns["series"].count("chosen") == 1
-    assert columns["formula"][columns["series"].index("chosen")] in document.law.formula
-
-
-def test_laws_that_fit_alike_say_how_far_they_differ_beyond_the_data(
-    document: LawsDocument,
-) -> None:
-    alike = tuple(replace(row, held_out_mse=1e-4) for row in document.front)
-    words = f"The {len(alike)} laws whose held-out error is within 10 %"
-    assert words in laws_page_html(replace(document, front=alike))
-    apart = tuple(replace(row, held_out_mse=1e-4 if row.chosen else 1.0) for row in document.front)
-    assert "whose held-out error is within" not in laws_page_html(replace(document, front=apart))
 
 
 def test_a_document_that_was_kept_gives_the_same_page(

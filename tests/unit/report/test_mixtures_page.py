@@ -34,25 +34,6 @@ def test_the_page_has_the_answer_first_and_every_part_that_there_is(
     assert "<code>run 3</code>" in page
 
 
-def test_what_was_not_asked_for_is_not_on_the_page(document: MixtureReport) -> None:
-    bare = replace(document, front=None, carry=None, next=None, predictions=None, laws=())
-    page = mixtures_page_html(bare)
-    for name in ("front", "carry", "next", "predictions", "laws"):
-        assert f'id="{name}"' not in page, name
-        assert f'href="#{name}"' not in page, name
-
-
-def test_bars_are_shares_from_large_to_small_with_what_is_as_good(
-    document: MixtureReport,
-) -> None:
-    columns = Page(mixtures_page_html(document)).chart("chart-mixture")
-    assert columns["mean"] == sorted(columns["mean"], reverse=True)
-    rows = {row.domain: row for row in document.domains}
-    for name, low, high in zip(columns["name"], columns["low"], columns["high"], strict=True):
-        assert low == pytest.approx(rows[name].low, rel=1e-3)
-        assert high == pytest.approx(rows[name].high, rel=1e-3)
-
-
 def test_an_effect_is_better_only_where_its_interval_is_clear_of_zero(
     document: MixtureReport,
 ) -> None:
@@ -73,27 +54,6 @@ def test_an_effect_is_better_only_where_its_interval_is_clear_of_zero(
     assert "Right of zero is better" in page.text
     none = replace(document, domains=tuple(rest[-1:]))
     assert "chart-effects" not in Page(mixtures_page_html(none)).payload()["charts"]
-
-
-def test_each_metric_has_a_panel_of_runs_not_seen_and_many_runs_are_thinned() -> None:
-    page = Page(mixtures_page_html(mixtures_document(runs=1200)))
-    charts = [name for name in page.payload()["charts"] if name.startswith("chart-left-")]
-    described = [page.about(name).split(",")[0] for name in charts]
-    assert described == ["target", "prose", "python", "proofs"]
-    assert all(len(page.chart(name)["mean"]) == 400 for name in charts)
-    words = "rank correlation 0.96, R² 0.94, 90 % in 90 % intervals"
-    assert words in page.about(charts[1])
-    assert "intervals" not in page.about(charts[0]), "the target has none"
-
-
-def test_a_share_that_was_never_varied_and_passes_over_text_are_in_the_table(
-    document: MixtureReport,
-) -> None:
-    page = Page(mixtures_page_html(document))
-    assert "passes over its text" in page.text
-    rows = [[words for _, words in row] for row in page.rows("mixture")]
-    (fixed,) = [row for row in rows if any("(never varied)" in words for words in row)]
-    assert fixed[-1] == "\N{EN DASH}", "its effect is not known"
 
 
 def test_a_document_that_was_kept_gives_the_same_page(

@@ -16,7 +16,7 @@ from synthetic_study import synthetic_data, task_names, write_study
 
 import taskmix.report
 from taskmix.errors import InputError, MissingExtraError
-from taskmix.report import ReportData, RunRow, TaskRow, report_html, write_report
+from taskmix.report import ReportData, report_html, write_report
 
 HOSTILE = '</script><script>alert(1)</script><img src=x onerror="alert(2)">'
 
@@ -34,28 +34,6 @@ def page(data: ReportData) -> Page:
 def vega(page: Page) -> str:
     """The largest script of a page, which is not ours."""
     return max((body for tag, _, body in page.blocks if tag == "script"), key=len)
-
-
-def test_the_sections_stand_in_their_order(page: Page) -> None:
-    sections = [attributes.get("id") for tag, attributes in page.tags if tag == "section"]
-    assert sections == [
-        "scores",
-        "curves",
-        "shares",
-        "losses",
-        "variance",
-        "weights",
-        "specification",
-        "data",
-        "runs",
-        "about",
-    ]
-    assert [tag for tag, _ in page.tags if tag == "h1"] == ["h1"]
-    assert len(page.ids()) == len(set(page.ids()))
-
-
-def test_the_page_is_the_same_for_the_same_tables(data: ReportData) -> None:
-    assert report_html(data) == report_html(data)
 
 
 def test_the_page_names_no_outside_place_to_fetch_from(page: Page) -> None:
@@ -140,66 +118,12 @@ def test_shares_of_every_step_add_up_to_one(page: Page) -> None:
         assert list(totals.values()) == pytest.approx([1.0] * 50, abs=1e-3)
 
 
-def test_tasks_beyond_the_palette_share_one_grey() -> None:
-    payload = Page(report_html(synthetic_data(count=12, labels=("uniform",), steps=200))).payload()
-    colours = payload["specs"]["shares"]["encoding"]["color"]["scale"]
-    assert colours["domain"][-1] == "3 other tasks"
-    assert colours["range"].count("var(--other)") == 1
-    assert (
-        payload["specs"]["losses"]["encoding"]["color"]["scale"]["range"].count("var(--other)") == 3
-    )
-
-
-def test_a_specification_is_told_by_what_is_shared_and_what_differs() -> None:
-    data = synthetic_data(count=2, labels=("uniform", "exp3"), seeds=2, steps=60)
-
-    def described(run: RunRow) -> dict[str, object]:
-        policy = {"uniform": {"kind": "Uniform"}, "exp3": {"kind": "Exp3", "exploration": 0.1}}
-        lists = {"tasks": [f"t{k}" for k in range(9)], "text": "x" * 999}
-        own = {"policy": policy[run.label], "order": run.seed}
-        return {"seed": run.seed, "label": run.label, "steps": 100, **own, **lists}
-
-    runs = tuple(replace(run, specification=described(run)) for run in data.runs)
-    page = Page(report_html(replace(data, runs=runs)))
-    rows = {tuple(words for _, words in row) for row in page.rows("specification")}
-    assert rows >= {
-        ("policy.kind", "Uniform", "Exp3"),
-        ("policy.exploration", "\N{EN DASH}", "0.1"),
-        ("order", "0 · 1", "0 · 1"),
-        ("steps", "100"),
-        ("tasks", "t0, t1, t2, t3, t4, t5 … (9)"),
-        ("text", f"{'x' * 159}…"),
-    }
-    assert '"exploration": 0.1' in page.text
-
-
-def test_panels_beyond_a_dozen_wait_to_be_asked_for() -> None:
-    text = report_html(synthetic_data(count=60, labels=("uniform",), steps=200))
-    assert text.count('class="panel extra"') == 49  # sixty tasks and their mean, less twelve
-    assert "Show all 61" in text
-
-
-def test_one_seed_is_said_and_no_interval_is_shown() -> None:
-    text = Page(report_html(synthetic_data(count=3, seeds=1, steps=120))).text
-    assert "one seed, so no intervals" in text
-    assert "One seed: no intervals." in text
-    assert "±" not in text
-
-
 def test_one_task_with_one_label_has_a_page() -> None:
     page = Page(report_html(synthetic_data(count=1, labels=("uniform",), seeds=1, steps=50)))
     assert "uniform reaches a test score of" in page.text
     assert "chart-scores-0" not in page.ids()  # one dot says no more than the table
     assert "variance" not in page.ids()
     assert "shares" not in page.ids()
-
-
-def test_a_study_that_has_only_begun_has_a_page() -> None:
-    run = RunRow(name="1", label="uniform", seed=0, status="running", tasks=("a",), steps=10)
-    task = TaskRow(name="a", metric="accuracy")
-    text = Page(report_html(ReportData(title="t", labels=("uniform",), tasks=(task,), runs=(run,))))
-    assert "No run has a final score yet." in text.text
-    assert "1 run did not finish" in text.text
 
 
 def test_gaps_in_the_records_are_gaps_in_the_charts(data: ReportData) -> None:
@@ -218,13 +142,6 @@ def test_gaps_in_the_records_are_gaps_in_the_charts(data: ReportData) -> None:
     assert "NaN" not in json.dumps(charts)
 
 
-def test_runs_without_dev_scores_have_no_learning_curves(data: ReportData) -> None:
-    traces = tuple(replace(trace, scores={}) for trace in data.traces)
-    page = Page(report_html(replace(data, traces=traces)))
-    assert "curves" not in page.ids()
-    assert "scores" in page.ids()
-
-
 def test_differences_to_the_best_label_are_paired_and_point_right_where_better(
     data: ReportData,
 ) -> None:
@@ -237,25 +154,6 @@ def test_differences_to_the_best_label_are_paired_and_point_right_where_better(
         overall = [mean for row, mean in zip(rows, columns["mean"], strict=True) if "8" in row]
         assert len(overall) == 3
         assert max(overall) < 0  # nobody is better than the best
-
-
-def test_metrics_of_two_kinds_have_a_chart_each(data: ReportData) -> None:
-    tasks = (
-        replace(data.tasks[0], metric="rmse", higher_is_better=False),
-        *data.tasks[1:],
-    )
-    page = Page(report_html(replace(data, tasks=tasks)))
-    assert {"chart-scores-0", "chart-scores-1", "chart-differences-1"} <= set(page.ids())
-    assert "Lower is better for rmse." in page.text
-    assert "1 is best" in page.text
-    assert "chart-curve-mean" not in page.ids()
-
-
-def test_a_very_long_name_stays_one_name() -> None:
-    name = "a very long task name " * 20
-    page = report_html(synthetic_data([name, "b"], labels=("uniform",), steps=60))
-    assert page.count(f'<th scope="row">{name}</th>') == 2, "in the scores and in the data"
-    assert name in Page(page).payload()["charts"]["chart-scores-0"]["columns"]["name"]["of"]
 
 
 def _luminance(colour: str) -> float:

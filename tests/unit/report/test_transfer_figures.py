@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +9,6 @@ from synthetic_transfer import transfer_document
 
 from taskmix.errors import InputError
 from taskmix.report import gather_report, report_html
-from taskmix.report._charts import metric_bounds
 from taskmix.report._transfer_figures import effect_figure, prediction_figure
 from taskmix.report._transfer_words import SHADES, transfer_map
 from taskmix.transfer import save_transfer
@@ -29,27 +27,6 @@ def test_every_pair_has_a_cell_and_what_cannot_be_told_a_question_mark() -> None
     assert "first helps second: 0.200 (0.160 to 0.240)" in [cell.title for cell in cells]
 
 
-def test_tasks_of_a_group_stand_side_by_side_and_lines_part_the_groups() -> None:
-    document = replace(transfer_document(NAMES), groups=(("first", "third"), ("last", "second")))
-    found = transfer_map(document)
-    assert [row.source for row in found.rows] == ["first", "third", "last", "second"]
-    assert [name for name, _, begins in found.targets if begins] == ["last"]
-    assert [row.source for row in found.rows if row.begins_group] == ["last"]
-
-
-def test_one_target_has_one_column_and_no_row_of_its_own() -> None:
-    found = transfer_map(transfer_document(NAMES, targets=["second"]))
-    assert [name for name, _, _ in found.targets] == ["second"]
-    assert [row.source for row in found.rows] == ["first", "third", "last"]
-
-
-def test_a_map_of_many_tasks_has_signs_instead_of_numbers() -> None:
-    names = task_names(20)
-    found = transfer_map(transfer_document(names))
-    assert not found.numbered
-    assert {cell.shown for row in found.rows for cell in row.cells} == {"", "+", "\N{MINUS SIGN}"}
-
-
 def test_the_page_answers_before_it_draws() -> None:
     data = synthetic_data(NAMES, labels=("alone", "4 together"), steps=40)
     page = report_html(replace(data, transfer=transfer_document(NAMES)))
@@ -60,14 +37,6 @@ def test_the_page_answers_before_it_draws() -> None:
     assert places == sorted(places)
     assert '<section id="scores" class="folded">' in page, "the runs are details"
     assert "has the best mean" not in page, "a label of a subset is no way of training"
-
-
-def test_for_one_target_the_headline_is_its_answer() -> None:
-    data = synthetic_data(NAMES, labels=("alone",), steps=40)
-    document = transfer_document(NAMES, targets=["second"])
-    page = report_html(replace(data, transfer=document))
-    assert '<p class="verdict">first helps second by 0.20 (0.16 to 0.24); last hurts it' in page
-    assert 'id="answers"' not in page
 
 
 def test_no_axis_goes_beyond_what_a_metric_can_be() -> None:
@@ -96,42 +65,6 @@ def test_no_axis_goes_beyond_what_a_metric_can_be() -> None:
     losses = effect_figure(replace(shares, measure="margin"))
     assert losses is not None
     assert max(losses.panels[0].columns["high"]) == 2.0
-
-
-@pytest.mark.parametrize(
-    ("metric", "ends"),
-    [
-        ("accuracy", (0.0, 1.0)),
-        ("f1+accuracy", (0.0, 1.0)),
-        ("matthews", (-1.0, 1.0)),
-        ("rmse", (0.0, math.inf)),
-        ("loss", (0.0, math.inf)),
-        ("somebody's own", (-math.inf, math.inf)),
-    ],
-)
-def test_a_metric_has_its_ends(metric: str, ends: tuple[float, float]) -> None:
-    bounds = metric_bounds(metric)
-    assert (bounds.low, bounds.high) == ends
-    assert math.isnan(bounds.held(math.nan))
-
-
-def test_gains_are_in_order_and_say_what_to_train_with() -> None:
-    figure = effect_figure(transfer_document(NAMES))
-    assert figure is not None
-    panel = figure.panels[1]
-    assert panel.columns["source"] == ["first", "third", "last"]
-    assert panel.note == "30 runs on 30 subsets"
-
-
-def test_held_out_subsets_are_drawn_where_there_are_any() -> None:
-    document = transfer_document(NAMES)
-    figure = prediction_figure(document)
-    assert figure is not None
-    assert len(figure.panels) == len(NAMES)
-    assert figure.panels[0].columns["sources"][1] == "second, third"
-    targets = tuple(replace(target, held_out=()) for target in document.targets)
-    assert prediction_figure(replace(document, targets=targets)) is None
-    assert [make(None) for make in (effect_figure, prediction_figure)] == [None] * 2
 
 
 def test_a_study_with_lessons_of_transfer_shows_them(tmp_path: Path) -> None:

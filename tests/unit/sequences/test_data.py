@@ -99,13 +99,6 @@ def test_distinct_sequences_are_exactly_the_different_ones(
         assert total == pytest.approx(weights[mine].sum())
 
 
-def test_sequences_can_be_selected_in_any_order() -> None:
-    sequences = flatten_sequences([[0, 1], [2], [1, 1, 1]])
-    some = sequences.select(np.array([2, 0]))
-    assert [part.tolist() for part in (some[0], some[1])] == [[1, 1, 1], [0, 1]]
-    assert (len(some), some.symbols) == (2, sequences.symbols)
-
-
 def test_tasks_and_weights_that_do_not_fit_are_refused_in_a_sentence() -> None:
     sequences = flatten_sequences([[0], [1]])
     with pytest.raises(ShapeError, match=r"each of the 2 sequences. Found 1"):

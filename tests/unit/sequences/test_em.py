@@ -20,7 +20,6 @@ from taskmix.sequences import (
     Multinomial,
     Settling,
     divide_sequences,
-    fit_mixture,
     flatten_sequences,
     gather_corpus,
     learn_alpha,
@@ -168,28 +167,6 @@ def test_an_empty_generator_is_seeded_anew_where_the_bound_gains() -> None:
         kept[reseeds] = states[-1]
     assert kept[3].bound > kept[0].bound + 1
     assert (kept[3].mass > 1).sum() > (kept[0].mass > 1).sum()
-
-
-def test_annealing_and_restarts_end_no_lower_than_their_first_bound() -> None:
-    sequences, tasks, _ = draw_tasks(12, 5)
-    corpus = gather_corpus(flatten_sequences(sequences, symbols=4), tasks)
-    bank = make_bank(Markov(), 3)
-    for starts, annealing in ((1, 5), (4, 0)):
-        seen: list[Any] = []
-        state, bounds = fit_mixture(
-            bank,
-            corpus,
-            EMOptions(iterations=60, annealing=annealing),
-            alpha=np.full(3, 0.5),
-            starts=starts,
-            generator=np.random.default_rng(0),
-            on_state=seen.append,
-        )
-        assert (np.diff(bounds) >= -1e-8 * abs(bounds[0])).all()
-        assert state.bound == bounds[-1]
-        assert state.iteration <= 60
-        np.testing.assert_allclose(state.theta.sum(axis=1), 1.0)
-        assert len(seen) >= len(bounds)
 
 
 def test_several_threads_give_the_same_as_one() -> None:

@@ -37,24 +37,6 @@ def test_a_row_comes_back_from_its_json(row: HeldOutFigures) -> None:
     assert HeldOutFigures.from_json(json.loads(json.dumps(row.to_json()))) == row
 
 
-def test_a_row_is_written_as_it_always_was() -> None:
-    assert SYMBOLS.to_json() == {
-        "model": "one pooled model",
-        "perplexity": 6.54321,
-        "accuracy": 0.25,
-        "error": None,
-        "gain": {"value": 0.2, "low": 0.1, "high": 0.3, "n": 9},
-    }
-
-
-def test_the_table_has_accuracy_for_symbols_and_error_for_vectors() -> None:
-    symbols, vectors = mixture_table([SYMBOLS]), mixture_table([VECTORS])
-    assert symbols.columns[2] == "next right"
-    assert symbols.rows == (("one pooled model", "6.543", "25.0%", "+0.200 (+0.100 to +0.300)"),)
-    assert vectors.columns[2] == "RMS error"
-    assert vectors.rows == (("shared generators", "12", "0.1235", ""),)
-
-
 def test_the_verdict_tells_better_from_worse_from_neither() -> None:
     rows = [
         replace(SYMBOLS, model=name, gain=Interval(0.0, low, high, 9))

@@ -116,15 +116,6 @@ def test_a_recipe_of_no_generators_is_refused_by_its_argument() -> None:
         MixtureRecipe(generator=Gaussian(), generators=0)
 
 
-def test_a_document_comes_back_as_it_was_and_begins_as_files_of_ours_do() -> None:
-    assert SequenceReport.read(DOCUMENT.written()) == DOCUMENT
-    assert DOCUMENT.written().startswith(b'{\n  "generators": 2,\n  "bound": -9.5,')
-    assert list(json.loads(DOCUMENT.written())) == [
-        *("generators", "bound", "iterations", "alpha", "theta"),
-        *("rows", "name", "command", "model", "page", "kind", "own", "tried"),
-    ]
-
-
 def test_documents_of_another_name_or_form_are_none(tmp_path: Path) -> None:
     folder = MixtureFolder(tmp_path)
     assert folder.document(DOCUMENT.name) is None
@@ -166,16 +157,6 @@ def test_what_is_done_is_not_done_again_and_the_page_comes_when_it_can(
     assert found == replace(whole, command="fourth", page=str(tmp_path / "out" / "report.html"))
     assert (tmp_path / "out" / "report.html").read_text() == "('x', 'y') 6"
     np.testing.assert_array_equal(work.learn().theta_, list(whole.theta.values()))
-
-
-def test_a_mixture_is_judged_by_sequences_of_tasks_it_has_learned(tmp_path: Path) -> None:
-    data = work_on(tmp_path).data
-    alone = replace(data, train=data.train.of_tasks({"x"}), content="x alone")
-    found = work_on(tmp_path, data=alone).describe()
-    assert list(found.theta) == ["x"]
-    pooled = next(row for row in found.rows if row.model == "one pooled model")
-    assert pooled.gain is not None
-    assert pooled.gain.n == 4  # its sequences: there is no other task
 
 
 def test_how_a_sequence_goes_on_is_what_the_model_says() -> None:

@@ -15,16 +15,13 @@ from synthetic_tasks import draw_tasks
 from taskmix.errors import InputError, OptionError, RecordError
 from taskmix.numerics import paired_interval
 from taskmix.sequences import (
-    UNKNOWN,
     Gaussian,
     GaussianHiddenMarkov,
     HiddenMarkov,
     LinearDynamics,
     Markov,
     Multinomial,
-    PooledMixture,
     Recurrent,
-    SeparateModels,
     SequenceMixture,
     choose_mixture,
     compare_with_baselines,
@@ -41,17 +38,6 @@ OWNERS = ["a", "b", "a", "b", "a", "b", "a", "b"]
 @pytest.fixture(scope="module")
 def model() -> SequenceMixture:
     return SequenceMixture(Markov(smoothing=1.0), 2, random_state=0).fit(NAMES, OWNERS)
-
-
-def test_parameters_can_be_read_set_and_cloned() -> None:
-    model = SequenceMixture(Markov(order=2), n_generators=3, random_state=7)
-    assert model.get_params()["n_generators"] == 3
-    other = clone(model).set_params(n_generators=5, tol=0.1)
-    assert other.get_params()["generator"] == Markov(order=2)
-    assert (other.n_generators, other.tol, model.n_generators) == (5, 0.1, 3)
-    assert "n_generators=3" in repr(model)
-    with pytest.raises(ValueError, match="Invalid parameter"):
-        model.set_params(colour="red")
 
 
 @pytest.mark.parametrize(
@@ -75,16 +61,6 @@ def test_the_seed_alone_decides(model: SequenceMixture) -> None:
     np.testing.assert_array_equal(again.theta_, model.theta_)
     assert again.bounds_ == model.bounds_
     assert again.sample("a", random_state=3) == model.sample("a", random_state=3)
-
-
-def test_attributes_after_a_fit(model: SequenceMixture) -> None:
-    assert model.tasks_ == ("a", "b")
-    assert model.theta_.shape == (2, 2)
-    np.testing.assert_allclose(model.theta_.sum(axis=1), 1.0)
-    assert model.alphabet_ is not None
-    assert model.alphabet_.symbols == ("a", "b", "n", "o", UNKNOWN)
-    assert model.n_iter_ >= 1
-    assert (np.diff(model.bounds_) >= -1e-8).all()
 
 
 def test_a_flat_array_with_lengths_is_the_same_as_a_list() -> None:
@@ -120,17 +96,6 @@ def test_the_next_symbol_mixes_generators_by_share_and_prefix(model: SequenceMix
     assert found.probabilities[-1] == pytest.approx(ends)
     assert len(found.probabilities) == 6  # a symbol never seen, and the end, among them
     assert found.probabilities[4] > 0
-
-
-def test_a_task_matters_for_what_comes_next(model: SequenceMixture) -> None:
-    after_nothing = [model.predict_next("", task).probabilities for task in ("a", "b")]
-    assert after_nothing[0] is not None
-    assert after_nothing[1] is not None
-    assert after_nothing[0][2] > after_nothing[1][2]  # n
-    assert after_nothing[0][3] < after_nothing[1][3]  # o
-    prior = model.predict_next("", None).probabilities
-    assert prior is not None
-    assert after_nothing[1][2] < prior[2] < after_nothing[0][2]
 
 
 def test_a_beam_wide_enough_finds_the_most_likely_completion(model: SequenceMixture) -> None:
@@ -169,13 +134,6 @@ def test_new_tasks_are_learned_without_touching_generators(model: SequenceMixtur
     assert known.theta_[1].argmax() == model.theta_[0].argmax()
 
 
-def test_the_most_likely_generator_of_each_sequence(model: SequenceMixture) -> None:
-    found = model.predict(["anna", "bob"], ["a", "b"])
-    assert found[0] != found[1]
-    shares = model.predict_proba(["anna", "bob"], ["a", "b"])
-    np.testing.assert_allclose(shares.sum(axis=1), 1.0)
-
-
 @pytest.mark.parametrize(
     ("ask", "sentence"),
     [
@@ -205,19 +163,6 @@ def test_options_of_the_mixture_are_checked() -> None:
         option = "max_iter" if name == "iterations" else name
         with pytest.raises(OptionError, match=f"`{name}` should be .* Found {wrong}"):
             SequenceMixture(Markov(), **{"n_generators": 2, option: wrong}).fit(NAMES, OWNERS)
-
-
-def test_generators_of_different_kinds_in_one_model() -> None:
-    sequences, tasks, _ = draw_tasks(8, 6)
-    kinds = [Markov(), HiddenMarkov(states=3), Multinomial(), Recurrent(hidden=6, steps=3)]
-    model = SequenceMixture(kinds, [1, 1, 1, 1], n_init=1, max_iter=5, random_state=0)
-    model.fit(sequences, tasks)
-    assert model.theta_.shape == (8, 4)
-    assert (np.diff(model.bounds_) >= -1e-8 * abs(model.bounds_[0])).all()
-    found = model.predict_next([0, 1], "task 0")
-    assert found.probabilities is not None
-    assert found.probabilities.sum() == pytest.approx(1.0)
-    assert len(model.sample("task 0", [0], length=5, random_state=0)) >= 1
 
 
 def vectors(seed: int = 0) -> tuple[list[Any], list[str]]:
@@ -310,26 +255,6 @@ def test_stochastic_em_comes_near_to_em_and_learns_batch_by_batch() -> None:
     np.testing.assert_allclose(counts, 12.0)
 
 
-def test_what_stochastic_em_keeps_does_not_grow_with_the_data() -> None:
-    sequences, tasks, _ = draw_tasks(6, 40)
-    model = SequenceMixture(Markov(), 2, random_state=0, symbols=4)
-    sizes = []
-    for _ in range(4):
-        model.partial_fit(sequences, tasks)
-        state = model._stochastic
-        kept = state.statistics[0].counts.size + state.parameters[0].probabilities.size
-        sizes.append(kept + sum(counts.size for counts in state.counts.values()))
-    assert len(set(sizes)) == 1
-
-
-def test_gradient_generators_learn_from_batches_too() -> None:
-    sequences, tasks, _ = draw_tasks(4, 10)
-    model = SequenceMixture(
-        Recurrent(hidden=6, steps=2), 2, batch_size=20, max_iter=2, random_state=0
-    ).fit(sequences, tasks)
-    assert np.isfinite(model.score(sequences, tasks))
-
-
 def test_baselines_answer_the_same_questions() -> None:
     sequences, tasks, _ = draw_tasks(10, 8, seed=3)
     test, owners, _ = draw_tasks(10, 8, seed=3)
@@ -359,19 +284,6 @@ def test_baselines_answer_the_same_questions() -> None:
         compare_with_baselines(SequenceMixture(Markov(), 2), sequences, tasks, [], [])
     with pytest.raises(InputError, match="one of the 10"):
         found.models["one model per task"].predict_next([0], "nobody")
-
-
-def test_a_pooled_model_does_not_know_of_tasks() -> None:
-    model = PooledMixture(Markov(), 2, random_state=0).fit(NAMES, OWNERS)
-    one, other = (model.predict_next("a", task).probabilities for task in ("a", "b"))
-    np.testing.assert_array_equal(one, other)
-    assert model.score(["anna"], ["somebody else"]) == model.score(["anna"], ["a"])
-
-
-def test_separate_models_do_not_know_of_each_other() -> None:
-    alone = SequenceMixture(Markov(), 1, symbols=("a", "b", "n", "o", UNKNOWN)).fit(NAMES[::2])
-    models = SeparateModels(SequenceMixture(Markov(), 1)).fit(NAMES, OWNERS)
-    assert models.score(["anna"], ["a"]) == pytest.approx(alone.score(["anna"]))
 
 
 def test_the_number_of_generators_grows_for_as_long_as_it_pays() -> None:

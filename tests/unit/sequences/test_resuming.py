@@ -18,7 +18,6 @@ from taskmix.errors import OptionError, RecordError, RunError
 from taskmix.numerics import state_to_tree
 from taskmix.records import Study, load_state, save_state
 from taskmix.sequences import (
-    FitState,
     FitStoppedError,
     Gaussian,
     GaussianHiddenMarkov,
@@ -115,22 +114,6 @@ def test_from_every_state_a_fit_goes_on_to_the_same_bits(
         rest = list(again.fit_states(sequences, tasks, resume=state))
         assert len(rest) == len(states) - place - 1
         assert bits(again.learned()) == expected
-
-
-def test_empty_generators_that_were_seeded_anew_are_so_again() -> None:
-    """Chance is at work in the middle of a fit there."""
-    generator = np.random.default_rng(3)
-    sequences = [generator.integers(0, 3, 4) for _ in range(14)]
-    tasks = [f"task {place % 7}" for place in range(14)]
-    options: dict[str, Any] = {"n_init": 1, "max_iter": 25, "alpha": 0.05, "random_state": 0}
-    whole = SequenceMixture(Markov(smoothing=0.1), 8, **options)
-    states = [state for state in whole.fit_states(sequences, tasks) if isinstance(state, FitState)]
-    left = [state.mixture.reseeds for state in states if state.mixture is not None]
-    assert left[0] > left[-1]
-    for state in states:
-        again = SequenceMixture(Markov(smoothing=0.1), 8, **options)
-        list(again.fit_states(sequences, tasks, resume=state))
-        assert bits(again.learned()) == bits(whole.learned())
 
 
 def fitted_in_pieces(

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from synthetic_tasks import draw_tasks
 
@@ -64,17 +62,3 @@ def test_batches_come_to_rest_where_em_on_all_data_does() -> None:
     assert (found[-1].bound - found[0].bound) / len(tasks) < 5e-6
     np.testing.assert_allclose(found[-1].theta, model.theta_[order], atol=2e-3)
     np.testing.assert_allclose(found[-1].alpha, model.alpha_, rtol=5e-3)
-
-
-def test_threads_find_what_one_finds() -> None:
-    sequences, tasks = drawn()
-
-    def fitted(threads: int) -> Any:
-        model = SequenceMixture(
-            Markov(), 3, batch_size=100, max_iter=4, n_jobs=threads, own=False, random_state=0
-        )
-        return model.fit(sequences.values, tasks, lengths=sequences.lengths)
-
-    one, three = fitted(1), fitted(3)
-    np.testing.assert_allclose(three.bounds_, one.bounds_, rtol=1e-9)
-    np.testing.assert_allclose(three.theta_, one.theta_, rtol=1e-6)

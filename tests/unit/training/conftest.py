@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import torch
 
 from taskmix.models import HardSharing, Head
 from taskmix.tasks import DenseInputs, EncodedSplit, EncodedTask, EncodedTasks
+
+sys.path.insert(0, str(Path(__file__).parent))  # `launched_losses`, whichever file is run
 
 FEATURES = 6
 

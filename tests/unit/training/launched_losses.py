@@ -22,7 +22,9 @@ from taskmix.policies import Exp3S, Outcome
 from taskmix.training import MixedStream, PolicyBatchSampler, connect_trainer
 
 SIZES, CONSTANTS = (30, 9, 16), (1.0, 2.0, 4.0)
-ROWS = [{"task": task, "row": task} for task, size in enumerate(SIZES) for _ in range(size)]
+TASKS = [task for task, size in enumerate(SIZES) for _ in range(size)]
+ROWS = [{"task": task, "row": row} for row, task in enumerate(TASKS)]
+VOCABULARY = 11
 
 
 class Constant(torch.nn.Module):
@@ -103,20 +105,36 @@ def with_trainer(folder: Path, resume: Any, *, accumulation: int = 2) -> Heard:
     return heard
 
 
-def causal(folder: Path) -> tuple[int, int]:
-    """How many of this process's losses are the mean over the batch's own tokens, and of how many."""
+def causal_rows(answers: tuple[int, int, int]) -> list[dict[str, list[int]]]:
+    """Twelve tokens each, of which so many are the answer in each task."""
     generator = np.random.default_rng(0)
     rows = []
-    for answered, size in zip((5, 12, 2), SIZES, strict=True):
+    for answered, size in zip(answers, SIZES, strict=True):
         for _ in range(size):
-            tokens = generator.integers(1, 11, size=12).tolist()
+            tokens = generator.integers(1, VOCABULARY, size=12).tolist()
             rows.append(
                 {"input_ids": tokens, "labels": [-100] * (12 - answered) + tokens[-answered:]}
             )
+    return rows
+
+
+def tiny_llama() -> Any:
     torch.manual_seed(0)
-    sizes = {"vocab_size": 11, "hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1}
-    config = transformers.LlamaConfig(**sizes, num_attention_heads=2, max_position_embeddings=16)
-    model, expected, told = transformers.LlamaForCausalLM(config), [], []
+    config = transformers.LlamaConfig(
+        vocab_size=VOCABULARY,
+        hidden_size=16,
+        intermediate_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        max_position_embeddings=16,
+    )
+    return transformers.LlamaForCausalLM(config)
+
+
+def causal(folder: Path) -> tuple[int, int]:
+    """How many of this process's losses are the mean over the batch's own tokens, and of how many."""
+    rows, model = causal_rows((5, 12, 2)), tiny_llama()
+    expected, told = list[float](), list[float]()
 
     def watch(module: Any, positional: Any, named: Any, outputs: Any) -> None:
         if module.training:

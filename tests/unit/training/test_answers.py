@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-
 import pyarrow as pa
 import pytest
 
-from taskmix.errors import OptionError
 from taskmix.training import Answers
 
 ANSWERS = Answers([{"label": "yes", "probability": 0.75}, {"value": 2.0}])
@@ -33,9 +30,3 @@ def test_polars_takes_them() -> None:
     polars = pytest.importorskip("polars", reason="polars is not installed")
     assert ANSWERS.to_polars().to_dicts()[0]["label"] == "yes"
     assert polars.DataFrame(ANSWERS).shape == (2, 3)
-
-
-def test_a_missing_package_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(OptionError, match="`pandas` should be installed"):
-        ANSWERS.to_pandas()

@@ -37,12 +37,9 @@ from taskmix.weighting import (
     DBMTL,
     FAMO,
     MGDAUB,
-    BanditMTL,
     Equal,
-    ExcessMTL,
     GradNorm,
     PCGrad,
-    UPGrad,
 )
 
 PROCESSES = 2
@@ -114,11 +111,8 @@ CASES = {
 }
 for method in (
     Equal(),
-    BanditMTL(),
     FAMO(),
-    ExcessMTL(),
     PCGrad(),
-    UPGrad(),
     GradNorm(),
     MGDAUB(),
     DBMTL(),

@@ -13,7 +13,6 @@ from taskmix.tasks import MISSING, DenseInputs, EncodedSplit, EncodedTask, Encod
 from taskmix.training import (
     Score,
     evaluate,
-    evaluate_margins,
     mean_margin,
     mean_score,
     predict_tags,
@@ -63,18 +62,6 @@ def test_what_rows_add_to_the_loss_has_the_loss_as_its_mean() -> None:
         if kind in ("classification", "regression"):
             first = float(loss(outputs[:1], targets[:1]))
             assert found.credits[0] == pytest.approx(first, rel=1e-5), "the row's own"
-
-
-def test_accuracy_is_counted_by_hand(
-    tasks: EncodedTasks, make_model: Callable[..., HardSharing]
-) -> None:
-    model = make_model(tasks).eval()
-    split = tasks[2].splits["test"]
-    with torch.no_grad():
-        outputs = model(split.inputs.batch(torch.arange(len(split))), 2)
-    expected = float((outputs.argmax(dim=1) == split.targets).float().mean())
-    found = {score.task: score.value for score in evaluate(model, tasks, "test")}
-    assert found["three"] == pytest.approx(expected)
 
 
 def test_the_mean_turns_errors_round_and_takes_them_in_units_of_the_deviation() -> None:
@@ -138,16 +125,6 @@ def test_a_margin_is_the_true_score_less_the_best_other() -> None:
     assert mean_margin(outputs - 7.0, np.array([0, 1, 2])) == pytest.approx(
         mean_margin(outputs, np.array([0, 1, 2]))
     )
-
-
-def test_a_margin_is_given_to_tasks_with_classes_only(
-    tasks: EncodedTasks, make_model: Callable[..., HardSharing]
-) -> None:
-    model = make_model(tasks)
-    margins = evaluate_margins(model, tasks, "dev")
-    assert set(margins) == {task.name for task in tasks if task.kind != "regression"}
-    assert all(np.isfinite(value) for value in margins.values())
-    assert margins == pytest.approx(evaluate_margins(model, tasks, "dev", batch_size=3))
 
 
 @pytest.mark.parametrize("metric", ["accuracy", "macro_f1", "matthews"])

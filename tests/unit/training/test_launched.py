@@ -42,39 +42,26 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return answer
 
 
-def test_every_loss_of_a_loop_with_accelerate_goes_to_its_task(found: dict[str, Any]) -> None:
-    assert found["own loop"] == [40, 40]
-    assert found["workers"] == [40, 40]
+EXPECTED = {
+    "own loop": [40, 40],  # losses that are their task's, of all
+    "workers": [40, 40],
+    "split batches": [40, 40],  # batches that are cut up over processes count once
+    "learned": True,
+    "in step": True,
+    "rows of each process": [40, 0],  # one writes
+    "trainer": [48, 48],
+    "resumed": [32, 32],
+    "resumed exactly": True,
+    "causal": [[10, 10], [10, 10]],  # each batch's own mean
+    "streams": [80, 80],
+    "streams in step": True,
+}
 
 
-def test_batches_cut_up_over_processes_count_once(found: dict[str, Any]) -> None:
-    assert found["split batches"] == [40, 40]
-
-
-def test_all_processes_learn_the_same_and_one_writes(found: dict[str, Any]) -> None:
-    assert found["learned"]
-    assert found["in step"]
-    assert found["rows of each process"] == [40, 0]
-
-
-def test_every_loss_of_a_trainer_on_two_processes_goes_to_its_task(found: dict[str, Any]) -> None:
-    assert found["trainer"] == [48, 48]
-
-
-def test_a_trainer_on_two_processes_resumes_exactly(found: dict[str, Any]) -> None:
-    assert found["resumed"] == [32, 32]
-    assert found["resumed exactly"]
-
-
-def test_the_loss_of_a_causal_model_is_each_batch_s_own_mean(found: dict[str, Any]) -> None:
-    assert found["causal"] == [[10, 10], [10, 10]]
-
-
-def test_every_loss_of_a_stream_goes_to_its_task_and_all_learn_the_same(
+def test_every_loss_goes_to_its_task_and_all_processes_learn_the_same(
     found: dict[str, Any],
 ) -> None:
-    assert found["streams"] == [80, 80]
-    assert found["streams in step"]
+    assert {name: found[name] for name in EXPECTED} == EXPECTED
 
 
 def test_processes_that_draw_differently_are_refused(found: dict[str, Any]) -> None:

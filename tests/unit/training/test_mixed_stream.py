@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 import torch
 from scipy.stats import chisquare
-from torch.utils.data import DataLoader, IterableDataset, default_collate, get_worker_info
+from torch.utils.data import DataLoader, IterableDataset, default_collate
 
 from taskmix.errors import InputError, OptionError, RunError
 from taskmix.policies import Exp3S, Outcome, Scheduled, Tempered, Uniform
@@ -161,16 +161,6 @@ def test_a_worker_that_is_started_anew_sees_the_same_shares() -> None:
     assert {task for task, _ in pairs(islice(started, 20))} == {1}
 
 
-def test_a_whole_batch_is_of_one_stream() -> None:
-    mixed = make(batch_size=4)
-    loader = DataLoader(mixed, batch_size=None, collate_fn=default_collate)
-    batches = list(islice(loader, 60))
-    assert all(len(set(batch["task"].tolist())) == 1 for batch in batches)
-    assert all(len(batch["row"]) == 4 for batch in batches)
-    seen = [row for batch in batches for row in batch["row"].tolist() if batch["task"][0] == 1]
-    assert seen[:14] == [*range(7), *range(7)]
-
-
 def test_every_epoch_has_an_order_of_its_own() -> None:
     mixed = make()
     first = pairs(islice(mixed, 40))
@@ -298,40 +288,6 @@ def test_a_plain_loader_with_workers_goes_on_from_the_rows_that_arrived(kind: st
             mixed.load_state_dict(state)
         assert read(mixed, count) == whole[done : done + count]
         state, done = mixed.state_dict(), done + count
-
-
-class WithStates(IterableDataset[Any]):
-    """Gives each row with the state after it, as a loader that asks the workers for theirs."""
-
-    def __init__(self, mixed: MixedStream) -> None:
-        self.mixed = mixed
-
-    def __iter__(self) -> Iterator[Any]:
-        for row in self.mixed:
-            worker = get_worker_info()
-            assert worker is not None
-            yield worker.id, pairs([row])[0], self.mixed.state_dict()
-
-
-def test_each_worker_can_give_its_state_and_go_on_from_it() -> None:
-    def read(states: dict[int, Any], count: int) -> dict[int, list[Any]]:
-        def begin(worker: int) -> None:
-            if worker in states:
-                get_worker_info().dataset.mixed.load_state_dict(states[worker])
-
-        mixed = WithStates(make("Hugging Face, shards"))
-        loader = DataLoader(mixed, batch_size=None, num_workers=2, worker_init_fn=begin)
-        found: dict[int, list[Any]] = {0: [], 1: []}
-        for worker, pair, state in islice(loader, count):
-            found[worker].append((pair, state))
-        return found
-
-    whole = read({}, 80)
-    first = {worker: rows[12][1] for worker, rows in whole.items()}
-    later = read(first, 40)
-    for worker in (0, 1):
-        rows = [pair for pair, _ in later[worker]]
-        assert rows == [pair for pair, _ in whole[worker]][13 : 13 + len(rows)]
 
 
 def test_a_stateful_data_loader_goes_on_exactly() -> None:
@@ -483,14 +439,6 @@ def test_a_policy_that_goes_by_sizes_asks_for_them() -> None:
     assert shares["large"] > shares["three"] > shares["small"]
 
 
-@pytest.mark.parametrize("when_exhausted", ["stop", "leave out"])
-def test_a_mixture_that_has_ended_stays_so(when_exhausted: str) -> None:
-    mixed, later = make(when_exhausted=when_exhausted), make(when_exhausted=when_exhausted)
-    list(mixed)
-    later.load_state_dict(mixed.state_dict())
-    assert list(later) == []
-
-
 def test_the_state_of_workers_nobody_told_of_is_refused() -> None:
     mixed = make()
     next(iter(DataLoader(mixed, batch_size=4, num_workers=1)))
@@ -516,20 +464,6 @@ def test_one_loss_for_rows_of_several_draws_is_refused() -> None:
     batch = next(iter(DataLoader(mixed, batch_size=4)))
     with pytest.raises(RunError, match="reduction='none'"):
         mixed.observe(torch.tensor(1.0), batch["draw"])
-
-
-def test_a_state_taken_without_workers_is_not_continued_with_them() -> None:
-    mixed, later = make(with_draws=True), make(with_draws=True)
-    list(islice(mixed, 5))
-    later.load_state_dict(mixed.state_dict())
-    batch = next(iter(DataLoader(later, batch_size=4, num_workers=1)))
-    with pytest.raises(RunError, match="without workers should be continued without them"):
-        later.saw(batch["draw"])
-
-
-def test_a_folder_without_draws_is_told_in_a_sentence(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="Give the folder that was its `log`"):
-        read_draws(tmp_path)
 
 
 def stream_of(**streams: Any) -> MixedStream:

@@ -16,16 +16,12 @@ from taskmix.tasks import Split, TaskSet, digits_tasks
 from taskmix.training import train
 from taskmix.weighting import (
     FAMO,
-    MGDA,
     MGDAUB,
     AnyWeighting,
-    CAGrad,
     Equal,
     FairGrad,
     GradNorm,
-    NashMTL,
     PCGrad,
-    Uncertainty,
 )
 
 LAYERS = 8  # so many that the first, whose inputs have no gradient, hardly counts
@@ -76,13 +72,9 @@ def products(run: Run) -> int:
 
 
 METHODS: list[AnyWeighting] = [
-    Uncertainty(),
     FAMO(),
     FairGrad(),
-    MGDA(),
     PCGrad(),
-    CAGrad(),
-    NashMTL(),
     MGDAUB(),
     GradNorm(),
 ]

@@ -9,12 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
-from scipy.stats import chisquare
-from torch.utils.data import ConcatDataset, TensorDataset
 
 from taskmix.counterfactual import check_log, improve_policy, log_of_runs, sum_log
-from taskmix.errors import InputError, OptionError, RunError, ShapeError
+from taskmix.errors import InputError, OptionError, RunError
 from taskmix.policies import (
     Exp3S,
     Fixed,
@@ -74,37 +71,6 @@ def begin_record(writer: RecordWriter, steps: int = 100) -> None:
     writer.start(specification={"loop": "mine"}, seed=0, label="mine", tasks=tasks, steps=steps)
 
 
-def test_tasks_are_drawn_as_often_as_the_policy_says() -> None:
-    shares = (0.2, 0.1, 0.7)
-    batches = train(make_sampler(policy=Fixed(shares), steps=3000))
-    counts = np.bincount([task_of(rows) for rows in batches], minlength=3)
-    assert chisquare(counts, 3000 * np.array(shares)).pvalue > 1e-3
-
-
-def test_every_pass_over_a_task_has_each_of_its_rows_once_in_a_new_order() -> None:
-    sampler = PolicyBatchSampler(
-        [20], policy=Uniform(), batch_size=5, steps=12, generator=np.random.default_rng(3)
-    )
-    passes = []
-    batches = iter(sampler)
-    for _ in range(3):
-        rows = []
-        for _ in range(4):
-            rows += next(batches)
-            sampler.observe(1.0)
-        passes.append(rows)
-    assert all(sorted(rows) == list(range(20)) for rows in passes)
-    assert passes[0] != passes[1] != passes[2]
-
-
-def test_a_task_smaller_than_a_batch_gives_batches_of_its_size() -> None:
-    sampler = PolicyBatchSampler(
-        [3, 3], policy=Uniform(), batch_size=8, steps=5, generator=np.random.default_rng(0)
-    )
-    assert [len(rows) for rows in sampler] == [3] * 5
-    assert sampler.batch_size is None  # accelerate would throw the small batches away
-
-
 def test_iterating_again_goes_on_with_the_budget() -> None:
     whole = train(make_sampler())
     sampler = make_sampler()
@@ -127,15 +93,6 @@ def test_a_batch_an_iteration_left_behind_comes_again_under_its_number() -> None
     assert again[:2] == [whole[0], whole[2]] == [ahead[0], ahead[2]]
     assert [row.draw for row in again[1]] == [3] * 8
     assert again[2:] == whole[3:]
-
-
-def test_a_loss_goes_to_the_task_of_its_draw_in_whatever_order_it_comes() -> None:
-    sampler = make_sampler(steps=60)
-    drawn = list(sampler)
-    for number in np.random.default_rng(1).permutation(60) + 1:
-        rows = drawn[number - 1]
-        assert sampler.observe(1.0, torch.tensor([row.draw for row in rows])).task == task_of(rows)
-    assert len(sampler) == 0
 
 
 def test_the_record_is_a_log_that_policies_are_learned_from(tmp_path: Path) -> None:
@@ -241,14 +198,6 @@ def test_a_loader_s_batches_know_their_draw_also_when_it_reads_ahead(workers: in
     assert seen == list(range(1, 21))
 
 
-def test_rows_of_hugging_face_are_fetched_a_batch_at_a_time_and_know_their_draw() -> None:
-    datasets = pytest.importorskip("datasets")
-    rows = datasets.Dataset.from_dict({"task": np.repeat(np.arange(3), SIZES)})
-    sampler = make_sampler(steps=10)
-    for batch in sampler.loader(rows):
-        assert sampler.observe(1.0, batch["draw"]).task == int(batch["task"][0])
-
-
 def test_accelerate_saves_it_and_brings_it_back(tmp_path: Path) -> None:
     accelerate = pytest.importorskip("accelerate")
     sampler, later = make_sampler(policy=Exp3S()), make_sampler(policy=Exp3S())
@@ -259,15 +208,6 @@ def test_accelerate_saves_it_and_brings_it_back(tmp_path: Path) -> None:
         accelerator.register_for_checkpointing(each)
         getattr(accelerator, action)(str(tmp_path / "state"))
     assert list(islice(later, 2)) == ahead
-
-
-def test_a_batch_that_is_no_dictionary_comes_beside_its_draw() -> None:
-    sampler = make_sampler(steps=3)
-    data = ConcatDataset(
-        [TensorDataset(torch.full((size,), place)) for place, size in enumerate(SIZES)]
-    )
-    for (tasks,), draw in sampler.loader(data):
-        assert sampler.observe(1.0, draw).task == int(tasks[0])
 
 
 def test_each_process_of_several_has_its_own_batches_of_the_same_rounds() -> None:
@@ -299,16 +239,6 @@ def test_processes_without_a_group_are_refused(monkeypatch: pytest.MonkeyPatch) 
     next(iter(sampler))
     with pytest.raises(RunError, match="WORLD_SIZE=2 and no process group"):
         sampler.observe(1.0, draw=1)
-
-
-def test_a_record_of_other_tasks_is_told_in_a_sentence(tmp_path: Path) -> None:
-    with Study(tmp_path).run({}).claim() as claim:
-        assert claim.writer is not None
-        claim.writer.start(specification={}, seed=0, label="", tasks=[{"name": "only"}], steps=1)
-        sampler = make_sampler(record=claim.writer)
-        next(iter(sampler))
-        with pytest.raises(ShapeError, match="each of the 1 tasks"):
-            sampler.observe(1.0)
 
 
 def of_sizes(*sizes: int) -> PolicyBatchSampler:

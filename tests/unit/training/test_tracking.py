@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from taskmix.engine import DigitsSource, Run, events_of, execute
-from taskmix.errors import InputError, MissingExtraError
+from taskmix.errors import InputError
 from taskmix.models import Perceptron
 from taskmix.policies import HardProgress, Uniform
 from taskmix.records import Study
@@ -160,33 +160,3 @@ def test_weights_and_biases_keeps_the_same_offline(run: Run, tmp_path: Path) -> 
 def test_a_project_that_weights_and_biases_refuses_is_told() -> None:
     with pytest.raises(InputError, match=r"Weights & Biases should take.*WANDB_MODE=offline"):
         WandbListener("no/slashes?", TASKS)
-
-
-def test_an_address_that_cannot_be_used_is_told(tmp_path: Path) -> None:
-    pytest.importorskip("mlflow", reason="the extra `tracking` is not installed")
-    (tmp_path / "file").write_text("x")
-    with pytest.raises(InputError, match="The address of MLflow should be"):
-        MLflowListener(f"file:{tmp_path / 'file'}", TASKS)
-
-
-@pytest.mark.parametrize(
-    ("package", "module", "extra"),
-    [
-        ("tensorboard", "torch.utils.tensorboard", "tracking"),
-        ("mlflow-skinny", "mlflow", "tracking"),
-        ("wandb", "wandb", "wandb"),
-    ],
-)
-def test_a_missing_extra_is_told_with_what_to_install(
-    package: str, module: str, extra: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    import sys
-
-    monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(MissingExtraError, match=rf"`{package}`.*taskmix\[{extra}\]"):
-        if package == "tensorboard":
-            TensorBoardListener(tmp_path, TASKS)
-        elif package == "wandb":
-            WandbListener("x", TASKS, folder=tmp_path)
-        else:
-            MLflowListener(str(tmp_path), TASKS)

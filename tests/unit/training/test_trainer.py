@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,27 +11,21 @@ import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
-from taskmix.errors import InputError, MissingExtraError, RunError
-from taskmix.policies import Exp3S, Outcome, Uniform
+from taskmix.errors import InputError, RunError
+from taskmix.policies import Exp3S, Uniform
 from taskmix.training import PolicyBatchSampler, connect_trainer
 
 transformers = pytest.importorskip("transformers")
 pytest.importorskip("accelerate", reason="the Trainer needs it")
+shared = pytest.importorskip("launched_losses")
 
-SIZES = (30, 9, 16)
-CONSTANTS = (1.0, 2.0, 4.0)  # the loss of every batch of a task, so that it can be told by it
-
-
-class LossAsReward:
-    """Policies learn from it although the losses never change."""
-
-    needs_loss_after = False
-
-    def init(self, task_count: int) -> None:
-        return None
-
-    def observe(self, state: None, outcome: Outcome, generator: Any) -> tuple[float, None]:
-        return outcome.loss / 4, None
+SIZES, CONSTANTS, ROWS = shared.SIZES, shared.CONSTANTS, shared.ROWS
+ANSWERS = (
+    5,
+    12,
+    1,
+)  # tokens: the answers of the second task are long, those of the third one token
+ROUTER = 0.7  # what a model of several experts adds to its loss
 
 
 class Heard:
@@ -68,15 +61,10 @@ class Constant(torch.nn.Module):
         return {"loss": known + noise - noise.detach()}
 
 
-def constant_rows() -> list[dict[str, int]]:
-    tasks = [task for task, size in enumerate(SIZES) for _ in range(size)]
-    return [{"task": task, "row": row} for row, task in enumerate(tasks)]
-
-
 def make_sampler(steps: int, **changes: Any) -> PolicyBatchSampler:
     options: dict[str, Any] = {
         "policy": Exp3S(eta=0.2),
-        "reward": LossAsReward(),
+        "reward": shared.LossAsReward(),
         "batch_size": 4,
         "steps": steps,
         "generator": np.random.default_rng(0),
@@ -112,7 +100,7 @@ def test_every_loss_goes_to_its_task_with_accumulation_workers_and_evaluation_in
         eval_steps=2,
         label_names=["task"],
     )
-    rows = constant_rows()
+    rows = ROWS
     trainer = transformers.Trainer(Constant(), arguments, train_dataset=rows, eval_dataset=rows[:8])
     connect_trainer(trainer, sampler).train()
     assert len(heard.rows) == heard.right == 24
@@ -140,7 +128,7 @@ def test_a_resumed_trainer_goes_on_as_if_it_had_never_stopped(
             lr_scheduler_type="constant",
         )
         sampler = make_sampler(12 * accumulation, generator=np.random.default_rng(5), record=None)
-        trainer = transformers.Trainer(model, arguments, train_dataset=constant_rows())
+        trainer = transformers.Trainer(model, arguments, train_dataset=ROWS)
         connect_trainer(trainer, sampler)
         observe = sampler.observe
 
@@ -167,7 +155,7 @@ def test_a_last_step_of_fewer_batches_is_made_after_a_resume_too(tmp_path: Path)
         arguments = make_arguments(
             tmp_path, gradient_accumulation_steps=2, save_strategy="steps", save_steps=2
         )
-        trainer = transformers.Trainer(Constant(), arguments, train_dataset=constant_rows())
+        trainer = transformers.Trainer(Constant(), arguments, train_dataset=ROWS)
         connect_trainer(trainer, make_sampler(7)).train(resume_from_checkpoint=resume)
         return trainer
 
@@ -178,37 +166,6 @@ def test_a_last_step_of_fewer_batches_is_made_after_a_resume_too(tmp_path: Path)
 
 
 # What the loss of a batch is.
-
-VOCABULARY = 11
-ROUTER = 0.7
-
-
-def causal_rows() -> list[dict[str, list[int]]]:
-    """The answers of the second task are long, those of the third one token."""
-    generator = np.random.default_rng(0)
-    rows = []
-    for task, size in enumerate(SIZES):
-        for _ in range(size):
-            tokens = generator.integers(1, VOCABULARY, size=12).tolist()
-            answered = {0: 5, 1: 12, 2: 1}[task]
-            rows.append(
-                {"input_ids": tokens, "labels": [-100] * (12 - answered) + tokens[-answered:]}
-            )
-    return rows
-
-
-def tiny_llama() -> Any:
-    torch.manual_seed(0)
-    return transformers.LlamaForCausalLM(
-        transformers.LlamaConfig(
-            vocab_size=VOCABULARY,
-            hidden_size=16,
-            intermediate_size=16,
-            num_hidden_layers=1,
-            num_attention_heads=2,
-            max_position_embeddings=16,
-        )
-    )
 
 
 def token_mean(logits: torch.Tensor, labels: torch.Tensor, smoothing: float = 0.0) -> float:
@@ -270,7 +227,7 @@ def test_the_loss_of_a_batch_is_the_mean_over_its_own_tokens(
 ) -> None:
     heard = Heard()
     sampler = make_sampler(8, policy=Uniform(), record=heard)
-    model: Any = tiny_llama()
+    model: Any = shared.tiny_llama()
     expected: Any = []
 
     def watch(module: Any, positional: Any, named: Any, outputs: Any) -> None:
@@ -279,7 +236,7 @@ def test_the_loss_of_a_batch_is_the_mean_over_its_own_tokens(
             labels = torch.tensor([by_tokens[row] for row in rows])
             expected.append(token_mean(outputs.logits.detach(), labels, smoothing))
 
-    rows = causal_rows()
+    rows = shared.causal_rows(ANSWERS)
     by_tokens = {tuple(row["input_ids"]): row["labels"] for row in rows}
     model.register_forward_hook(watch, with_kwargs=True)
     arguments = make_arguments(tmp_path, gradient_accumulation_steps=4, **options)
@@ -299,10 +256,10 @@ def test_the_loss_of_a_batch_is_the_mean_over_its_own_tokens(
 
 def test_training_with_a_connected_trainer_is_the_training_without(tmp_path: Path) -> None:
     def train(connected: bool) -> Any:
-        model = tiny_llama()
+        model = shared.tiny_llama()
         model.config.attention_dropout = 0.3
         arguments = make_arguments(tmp_path, gradient_accumulation_steps=2)
-        sampler, rows = make_sampler(6, policy=Uniform()), causal_rows()
+        sampler, rows = make_sampler(6, policy=Uniform()), shared.causal_rows(ANSWERS)
         if connected:
             trainer = connect_trainer(
                 transformers.Trainer(model, arguments, train_dataset=rows, data_collator=collate),
@@ -326,42 +283,15 @@ def test_training_with_a_connected_trainer_is_the_training_without(tmp_path: Pat
     torch.testing.assert_close(train(True), train(False), rtol=0, atol=0)
 
 
-class Tuples(Constant):
-    """Answers as older models do; takes keywords, so it is offered a number of items it ignores."""
-
-    def forward(self, task: torch.Tensor, row: torch.Tensor, **others: Any) -> Any:
-        return (super().forward(task, row)["loss"], task)
-
-
-def test_a_model_that_answers_with_a_tuple_is_heard(tmp_path: Path) -> None:
-    heard = Heard()
-    rows = [row | {"labels": row["task"]} for row in constant_rows()]
-    arguments = make_arguments(tmp_path, gradient_accumulation_steps=3)
-    trainer = transformers.Trainer(Tuples(), arguments, train_dataset=rows)
-    connect_trainer(trainer, make_sampler(12, record=heard)).train()
-    assert heard.right == len(heard.rows) == 12
-
-
 # What cannot be is said.
-
-
-class Deaf(transformers.Trainer):  # type: ignore[misc, name-defined]
-    def training_step(self, model: Any, inputs: Any, *others: Any) -> Any:
-        return torch.zeros(())
-
-
-def test_a_step_whose_loss_nobody_computed_is_told_in_a_sentence(tmp_path: Path) -> None:
-    trainer = Deaf(Constant(), make_arguments(tmp_path), train_dataset=constant_rows())
-    with pytest.raises(RunError, match="`Deaf` trains without calling its `compute_loss`"):
-        connect_trainer(trainer, make_sampler(4)).train()
 
 
 def test_a_loss_that_cannot_be_undone_is_told_in_a_sentence(tmp_path: Path) -> None:
     arguments = make_arguments(tmp_path, gradient_accumulation_steps=2)
     trainer = transformers.Trainer(
-        tiny_llama(),
+        shared.tiny_llama(),
         arguments,
-        train_dataset=causal_rows(),
+        train_dataset=shared.causal_rows(ANSWERS),
         data_collator=transformers.default_data_collator,
         compute_loss_func=powered,
     )
@@ -370,7 +300,7 @@ def test_a_loss_that_cannot_be_undone_is_told_in_a_sentence(tmp_path: Path) -> N
 
 
 def test_a_batch_of_another_loader_is_told_in_a_sentence(tmp_path: Path) -> None:
-    rows = constant_rows()
+    rows = ROWS
     trainer = transformers.Trainer(Constant(), make_arguments(tmp_path), train_dataset=rows)
     connect_trainer(trainer, make_sampler(4))
     trainer.get_train_dataloader = lambda: torch.utils.data.DataLoader(rows, batch_size=4)
@@ -381,9 +311,7 @@ def test_a_batch_of_another_loader_is_told_in_a_sentence(tmp_path: Path) -> None
 def test_a_checkpoint_without_the_sampler_is_told_in_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "checkpoint-2").mkdir()
     (tmp_path / "checkpoint-2" / "trainer_state.json").write_text(json.dumps({"global_step": 2}))
-    trainer = transformers.Trainer(
-        Constant(), make_arguments(tmp_path), train_dataset=constant_rows()
-    )
+    trainer = transformers.Trainer(Constant(), make_arguments(tmp_path), train_dataset=ROWS)
     with pytest.raises(InputError, match="was saved by a trainer that was not connected"):
         connect_trainer(trainer, make_sampler(4)).train(resume_from_checkpoint=True)
 
@@ -399,26 +327,6 @@ def test_a_training_longer_than_the_sampler_s_budget_is_told_in_a_sentence(
     tmp_path: Path, changes: Any, sentence: str
 ) -> None:
     arguments = make_arguments(tmp_path, **changes)
-    trainer = transformers.Trainer(Constant(), arguments, train_dataset=constant_rows())
+    trainer = transformers.Trainer(Constant(), arguments, train_dataset=ROWS)
     with pytest.raises(InputError, match=sentence):
         connect_trainer(trainer, make_sampler(12)).train()
-
-
-def test_a_sampler_that_is_used_up_is_told_in_a_sentence(tmp_path: Path) -> None:
-    trainer = transformers.Trainer(
-        Constant(), make_arguments(tmp_path), train_dataset=constant_rows()
-    )
-    connect_trainer(trainer, make_sampler(4)).train()
-    with pytest.raises(InputError, match="of whose 4 batches 0 are left"):
-        trainer.train()
-
-
-def test_what_is_no_trainer_is_told_in_a_sentence() -> None:
-    with pytest.raises(InputError, match="Found Constant"):
-        connect_trainer(Constant(), make_sampler(4))
-
-
-def test_without_transformers_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "transformers", None)
-    with pytest.raises(MissingExtraError, match=r"taskmix\[text\]"):
-        connect_trainer(Constant(), make_sampler(4))

@@ -11,7 +11,6 @@ import pyarrow as pa
 import pytest
 import torch
 
-from taskmix.errors import InputError
 from taskmix.models import HardSharing, Transformer
 from taskmix.tasks import (
     MISSING,
@@ -21,7 +20,7 @@ from taskmix.tasks import (
     load_tasks,
     tables_as_tasks,
 )
-from taskmix.training import Score, evaluate, score_outputs, task_loss, train
+from taskmix.training import evaluate, task_loss
 from taskmix.training._written import foresee_split, write_answers
 
 PROMPTS = ["big?", "is it a rather long question?", "no", "a b", "why so?"]
@@ -112,23 +111,6 @@ def test_a_row_is_an_exact_match_just_where_the_model_writes_that_answer(
     assert mean == pytest.approx(written[3].log_probability, abs=1e-4)
 
 
-def test_loss_and_counts_are_those_of_the_whole_matrix_of_scores(
-    save_language_model: SaveModel,
-) -> None:
-    model, encoded = built(save_language_model(), asked("token_accuracy"))
-    data = encoded["ask"].splits["dev"]
-    with torch.inference_mode():
-        outputs = model(data.inputs.batch(torch.arange(len(data))), 0)  # [row, place, piece]
-    known = data.targets != MISSING
-    loss = torch.nn.functional.cross_entropy(outputs[known], data.targets[known])
-    right = (outputs.argmax(dim=-1) == data.targets)[known].float().mean()
-    found = scores_of(model, encoded)
-    assert found["loss"] == pytest.approx(loss.item(), rel=1e-5)
-    assert found["token_accuracy"] == pytest.approx(right.item())
-    whole = score_outputs(encoded["ask"], "dev", outputs, task_loss(encoded["ask"]))
-    assert {each.metric: each.value for each in whole} == pytest.approx(found, rel=1e-5)
-
-
 @pytest.mark.parametrize("begins", [False, True])
 def test_the_loss_is_the_one_that_transformers_finds_for_the_answer(
     save_language_model: SaveModel, begins: bool
@@ -200,43 +182,3 @@ def test_an_answer_ends_where_the_context_does(save_language_model: SaveModel) -
     longest = int(data.inputs.word_starts[:, 0].max()) + 1
     for row in write_answers(model, 0, data, most=90, end=END, context=48):
         assert len(row.pieces) <= 48 + 1 - longest  # GPT-2 knows no place beyond its 48
-
-
-def test_a_model_that_cannot_continue_a_text_says_so(save_language_model: SaveModel) -> None:
-    _, encoded = built(save_language_model(), asked())
-    other = HardSharing(torch.nn.Linear(2, 2), [torch.nn.Identity()], ["ask"])
-    with pytest.raises(InputError, match="Found Linear, which cannot continue a text"):
-        write_answers(other, 0, encoded["ask"].splits["dev"], most=3, end=END)
-
-
-def test_one_model_learns_answers_texts_and_classes(
-    save_language_model: SaveModel, tmp_path: Any
-) -> None:
-    import numpy as np
-
-    path = save_language_model()
-    (tmp_path / "told").mkdir()
-    films = pa.table({"text": ["good", "bad"] * 4, "label": ["yes", "no"] * 4})
-    (classes,) = tables_as_tasks({"film": {"train": films, "dev": films}})
-    tasks = TaskSet((*asked(), *told(tmp_path / "told", ["once", "upon"]), classes))
-    model, encoded = built(path, tasks, tune="adapters")
-    before = evaluate(model, encoded, "dev", losses=[task_loss(task) for task in encoded])
-    optimizer = torch.optim.AdamW(model.parameters(), lr=0.02)
-    events = list(
-        train(
-            model,
-            encoded,
-            steps=60,
-            batch_size=4,
-            optimizer=optimizer,
-            generator=np.random.default_rng(0),
-            evaluate_every=60,
-        )
-    )
-    after = next(event for event in events if hasattr(event, "scores") and event.scores)
-
-    def of(scores: tuple[Score, ...], task: str) -> float:
-        return next(s.value for s in scores if (s.task, s.metric) == (task, "loss"))
-
-    for name in tasks.names:
-        assert of(after.scores, name) < of(before, name)

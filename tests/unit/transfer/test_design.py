@@ -50,12 +50,6 @@ def test_in_a_balanced_design_sources_occur_equally_often_up_to_one(
     assert max(repeats(found).values()) == -(-count // comb(sources, size))
 
 
-def test_a_large_balanced_design_has_no_repeats() -> None:
-    found = balanced_subsets(40, 4, 1000, generator=np.random.default_rng(0))
-    assert set(found.sum(axis=0)) == {100}
-    assert max(repeats(found).values()) == 1
-
-
 def test_all_sizes_occur_equally_often_where_they_can() -> None:
     found = all_size_subsets(6, 24, generator=np.random.default_rng(0))
     sizes = Counter(found.sum(axis=1).tolist())
@@ -78,12 +72,6 @@ def test_leave_one_out_is_everything_and_everything_minus_one() -> None:
         [True, False, True],
         [True, True, False],
     ]
-
-
-def test_every_source_is_as_likely_as_any_other() -> None:
-    found = fixed_size_subsets(40, 8, 4000, generator=np.random.default_rng(0))
-    # 4,000 draws at 1/5: 800 expected, standard deviation 25.
-    assert np.abs(found.sum(axis=0) - 800).max() < 5 * 25.3
 
 
 def test_designs_that_cannot_be_are_refused() -> None:

@@ -75,16 +75,6 @@ def test_the_figures_are_those_of_scipy_and_scikit_learn() -> None:
     assert (found.r_squared.low, found.r_squared.high) == pytest.approx((low, high))
 
 
-def test_a_linear_truth_is_known_at_sizes_that_were_not_seen() -> None:
-    given = all_sizes(3)
-    held = hold_out_sizes(given, [4, 5, 6])
-    assert (given.sizes[held] >= 4).all()
-    found = extrapolate(given, fit_linear_surrogate, held, generator=np.random.default_rng(0))
-    assert found.spearman.low > 0.8
-    assert found.r_squared.low > 0.8
-    assert found.f1_positive.mean > 0.8
-
-
 def test_a_figure_that_is_not_defined_is_not_a_number() -> None:
     given = simulated(np.random.default_rng(0), effects=np.full(6, 0.5), noise=0.01)
     held = np.arange(len(given.losses)) % 2 == 0

@@ -112,13 +112,6 @@ def test_the_order_of_tasks_changes_no_group(order: list[int], seed: int) -> Non
     assert back == set(group_tasks(gains).groups)
 
 
-@pytest.mark.parametrize("tasks", [6, 16])
-def test_where_every_pair_harms_tasks_stay_alone(tasks: int) -> None:
-    assert len(group_tasks(np.full((tasks, tasks), -1.0)).groups) == tasks
-    limits = GroupLimits(groups=2, largest=tasks // 2)
-    assert len(group_tasks(np.zeros((tasks, tasks)), limits).groups) == 2
-
-
 def test_groups_that_cannot_be_are_refused() -> None:
     with pytest.raises(OptionError, match="`largest` should be at least 1"):
         GroupLimits(largest=0)

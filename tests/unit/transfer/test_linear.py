@@ -12,7 +12,6 @@ from simulated_subsets import NAMES, simulated, table
 from taskmix.errors import InputError, OptionError, ShapeError
 from taskmix.transfer import (
     SubsetOutcomes,
-    contrast_error,
     fit_linear_surrogate,
     fixed_size_subsets,
     gather_outcomes,
@@ -87,16 +86,6 @@ def test_equal_errors_are_the_textbook_ones() -> None:
     np.testing.assert_allclose(high - low, 2 * half)
     expected = 2 * stats.t.sf(np.abs(effects) / found.standard_errors, found.degrees)
     np.testing.assert_allclose(found.p_values(), expected)
-
-
-def test_averaging_over_seeds_gives_the_fit_to_the_single_runs() -> None:
-    generator = np.random.default_rng(4)
-    subsets = fixed_size_subsets(5, 2, 9, generator=generator)[generator.integers(9, size=40)]
-    subsets = np.concatenate([subsets, fixed_size_subsets(5, 2, 10, generator=generator)])
-    losses = generator.normal(size=50)
-    found = fit_linear_surrogate(table(subsets, losses, alone=[0.5, 0.7]))
-    single, *_ = np.linalg.lstsq(subsets.astype(float), losses - 0.6, rcond=None)
-    np.testing.assert_allclose(found.effects, single)
 
 
 @settings(deadline=None, max_examples=30)
@@ -195,16 +184,6 @@ def test_the_error_of_dev_rows_is_that_of_the_mean_of_their_own_effects() -> Non
     np.testing.assert_allclose(found.centred().dev_covariance, centre @ wanted @ centre, atol=1e-12)
 
 
-def test_contrasts_have_the_error_the_design_promised() -> None:
-    given_ = simulated(
-        np.random.default_rng(5), effects=np.linspace(-1, 1, 20), size=6, count=2000, noise=0.5
-    )
-    found = fit_linear_surrogate(given_)
-    promised = contrast_error(0.5, sources=20, size=6, count=2000)
-    assert found.deviation == pytest.approx(0.5, rel=0.05)
-    np.testing.assert_allclose(found.centred().standard_errors, promised, rtol=0.1)
-
-
 def test_ridge_draws_effects_to_zero_and_manages_with_few_subsets() -> None:
     given_ = simulated(np.random.default_rng(6), effects=np.linspace(-1, 1, 20), size=8, count=15)
     with pytest.raises(
@@ -218,15 +197,6 @@ def test_ridge_draws_effects_to_zero_and_manages_with_few_subsets() -> None:
     wanted = np.concatenate([given_.losses - given_.anchor, np.zeros(20)])
     expected, *_ = np.linalg.lstsq(stacked, wanted, rcond=None)
     np.testing.assert_allclose(some.effects, expected, atol=1e-9)
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_adjusted_p_values_are_those_of_scipy(seed: int) -> None:
-    effects = np.concatenate([np.zeros(10), np.full(2, 0.4)])
-    given_ = simulated(np.random.default_rng(seed), effects=effects, size=5, noise=0.3)
-    found = fit_linear_surrogate(given_)
-    wanted = stats.false_discovery_control(found.p_values())
-    np.testing.assert_allclose(found.p_values(adjusted=True), wanted)
 
 
 def test_options_and_subsets_that_do_not_fit_are_refused() -> None:

@@ -68,16 +68,6 @@ def test_each_row_is_the_surrogate_of_its_target_alone() -> None:
     assert np.isnan(np.diag(found.p_values())).all()
 
 
-def test_a_task_whose_outcome_should_be_high_is_turned_alone() -> None:
-    trained, outcomes, _ = runs(2, noise=0.5)
-    plain = fit_transfer_matrix(trained, outcomes, tasks=TASKS)
-    outcomes[:, 1] *= -1
-    turned = fit_transfer_matrix(
-        trained, outcomes, tasks=TASKS, higher_is_better=[False, True, False, False, False]
-    )
-    np.testing.assert_allclose(turned.effects, plain.effects)
-
-
 def test_matrices_that_cannot_be_are_refused() -> None:
     trained, outcomes, _ = runs(4, noise=0.5)
     with pytest.raises(InputError, match=r"one of the tasks a, b, c, d, e\. Found `z`"):

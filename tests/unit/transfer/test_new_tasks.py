@@ -73,37 +73,6 @@ def test_tasks_about_the_same_things_are_near_each_other() -> None:
     assert set(np.argsort(away)[:2]) == {0, 3}  # films, as g
 
 
-def test_columns_count_in_their_own_units_and_categories_by_their_shares() -> None:
-    def table(big: float, kind: str) -> dict[str, pa.Table]:
-        values = np.linspace(big, big + 1000, 20)
-        return {
-            "train": pa.table({"big": values, "kind": [kind] * 20, "label": ["yes", "no"] * 10})
-        }
-
-    tasks = tables_as_tasks(
-        {"a": table(0, "u"), "b": table(0, "v"), "c": table(5000, "u"), "d": table(5000, "v")}
-    )
-    known, new = task_features(tasks, tables_as_tasks({"e": table(5000, "v")}))
-    np.testing.assert_allclose(known[3], new[0], atol=1e-9)
-    assert np.linalg.norm(known[1] - new[0]) > 0.1
-    assert np.linalg.norm(known[2] - new[0]) > 0.1
-
-
-def test_a_number_to_learn_is_told_from_classes_and_sizes_count() -> None:
-    rows = {"x": np.sin(np.arange(40.0))}
-    tasks = tables_as_tasks(
-        {
-            "classes": {"train": pa.table(rows | {"label": ["yes", "no"] * 20})},
-            "values": {"train": pa.table(rows | {"label": np.linspace(0.0, 1.37, 40)})},
-        }
-    )
-    known, _ = task_features(tasks, [])
-    assert known[0, -4:].tolist() == pytest.approx(
-        [np.log(tasks[0].size), np.log(2), np.log(2), 0.0]
-    )
-    assert known[1, -4:].tolist() == pytest.approx([np.log(tasks[1].size), 0.0, 0.0, 1.0])
-
-
 def test_a_task_like_some_of_the_known_ones_is_helped_by_those() -> None:
     gains = 1.0 - np.abs(PLACES[:, None] - PLACES)
     known = numbers(dict(zip(NAMES, PLACES.tolist(), strict=True)))
@@ -114,14 +83,6 @@ def test_a_task_like_some_of_the_known_ones_is_helped_by_those() -> None:
     assert answers["a"] == "helps"
     assert answers["h"] == "harms"
     assert all(row.low < row.gain < row.high for row in answer.sources)
-
-
-def test_nothing_is_told_where_gains_have_nothing_to_do_with_what_tasks_are_like() -> None:
-    gains = np.random.default_rng(1).normal(size=(8, 8))
-    known = numbers(dict(zip(NAMES, PLACES.tolist(), strict=True)))
-    (answer,) = answer_for_new_tasks(document(gains), known, numbers({"z": 0.15}))
-    assert not answer.tells
-    assert {row.answer for row in answer.sources} == {"cannot tell"}
 
 
 def test_tasks_that_do_not_fit_the_study_are_refused() -> None:

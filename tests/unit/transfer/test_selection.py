@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
-from simulated_subsets import NAMES, simulated
+from simulated_subsets import NAMES
 
 from taskmix.errors import InputError, OptionError, ShapeError
 from taskmix.transfer import (
@@ -17,7 +17,6 @@ from taskmix.transfer import (
     best_prefixes,
     choose_prefix,
     effect_of_company,
-    fit_linear_surrogate,
     judge_sources,
     select_below,
     select_two_groups,
@@ -131,46 +130,6 @@ def test_more_subsets_do_not_tell_what_too_few_dev_rows_leave_open() -> None:
         found = judge_sources(known)[0]
         assert found.answer == "cannot tell"
         assert found.further_subsets == more
-
-
-def test_company_is_judged_against_the_average_source_when_centred() -> None:
-    # All harm compared with the target alone; a is the best of them and d the worst.
-    given_ = surrogate([0.3, 0.7, 0.6, 1.2], error=0.1)
-    assert [one.answer for one in judge_sources(given_)] == [*["as any other"] * 3, "harms"]
-    found = given_.centred()
-    assert found.effects == pytest.approx([-0.4, 0.0, -0.1, 0.5])
-    # 0.1² (1 - 1/4) is what is left of each variance; two average sources make 1 + 2 · 0.7.
-    assert found.standard_errors == pytest.approx([np.sqrt(0.0075)] * 4)
-    assert found.anchor == pytest.approx(2.4)
-    assert given_.predict([0, 1, 1, 0]) == pytest.approx(float(found.predict([0, 1, 1, 0])))
-    answers = judge_sources(found)
-    assert [one.answer for one in answers] == ["helps", "cannot tell", "cannot tell", "harms"]
-    assert answers[2].further_single_runs == 0
-    assert "runs of the target alone" not in str(answers[2])
-
-
-def test_the_subsets_asked_for_do_tell() -> None:
-    effects = np.array([-0.12, 0.0, 0.0, 0.12, 0.0, 0.0])
-    settings_ = {"effects": effects, "noise": 0.3}
-    told = asked = 0
-    for seed in range(60):
-        few = fit_linear_surrogate(
-            simulated(np.random.default_rng(seed), count=12, alone=10, **settings_)
-        )
-        verdict = judge_sources(few, smallest=0.12)[0]
-        if verdict.answer != "cannot tell" or abs(verdict.effect) > 0.2:
-            continue
-        assert verdict.further_subsets is not None
-        assert verdict.further_single_runs is not None
-        asked += 1
-        # Subsets of 20 repeat as seeds here, and the truth is linear, so that runs are what counts.
-        runs, alone = 12 + verdict.further_subsets, 10 + verdict.further_single_runs
-        more = fit_linear_surrogate(
-            simulated(np.random.default_rng(1000 + seed), count=runs, alone=alone, **settings_)
-        )
-        told += judge_sources(more)[0].answer == "helps"
-    assert asked >= 20
-    assert told / asked > 0.6
 
 
 def test_what_is_too_small_to_matter_is_called_so() -> None:

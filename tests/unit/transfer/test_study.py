@@ -186,29 +186,6 @@ def test_groups_follow_the_verdicts_and_not_what_is_noise(tmp_path: Path) -> Non
     assert ("shuffled_ten",) in lessons.groups
 
 
-def test_tasks_of_which_nothing_is_told_are_only_joined_where_limits_force_them(
-    tmp_path: Path,
-) -> None:
-    measured = train_trials(
-        description(NAMES, design=SubsetDesign(count=24)),
-        Study(tmp_path),
-        executor=Pretended(noise=50.0),
-    )
-    free = learn(measured, Study(tmp_path), options=LearningOptions(level=0.9999))
-    told = sum(
-        each.answer in ("helps", "harms") for lesson in free.targets for each in lesson.verdicts
-    )
-    assert told == 0
-    assert len(free.groups) == len(NAMES)
-    forced = learn(
-        measured,
-        Study(tmp_path),
-        options=LearningOptions(level=0.9999),
-        limits=GroupLimits(groups=2),
-    )
-    assert len(forced.groups) == 2
-
-
 def test_a_plan_follows_from_the_lessons_of_one_target(tmp_path: Path) -> None:
     measured = train_trials(description(), Study(tmp_path), executor=Pretended())
     lessons = learn(measured, Study(tmp_path), executor=Pretended())
@@ -222,26 +199,6 @@ def test_a_plan_follows_from_the_lessons_of_one_target(tmp_path: Path) -> None:
     # By the world: 2 and the effects of the sources that were chosen.
     assert expected.low < 2 + sum(EFFECTS[name] for name in part.helpers) < expected.high
     assert plan.evidence == {"why": "measured"}
-
-
-def test_a_plan_for_all_targets_is_a_model_for_each_group(tmp_path: Path) -> None:
-    measured = train_trials(description(NAMES), Study(tmp_path), executor=Pretended())
-    lessons = learn(measured, Study(tmp_path), limits=GroupLimits(largest=5))
-    plan = lessons.plan()
-    assert tuple(part.tasks for part in plan.parts) == lessons.groups
-    assert sorted(plan.targets) == sorted(NAMES)
-    assert plan.overall == pytest.approx(dict.fromkeys(plan.tasks, 1 / len(NAMES)))
-
-
-def test_metrics_and_losses_give_the_same_verdicts(tmp_path: Path) -> None:
-    results = []
-    for outcome in ("loss", "metric"):
-        study = description(design=SubsetDesign(count=40), outcome=outcome)
-        measured = train_trials(study, Study(tmp_path), executor=Pretended())
-        results.append(learn(measured, Study(tmp_path)).targets[0])
-    # Accuracy is one minus a quarter of the loss.
-    np.testing.assert_allclose(results[1].surrogate.gains, results[0].surrogate.gains / 4)
-    assert [v.answer for v in results[0].verdicts] == [v.answer for v in results[1].verdicts]
 
 
 def test_a_precision_is_reached_from_the_noise_of_a_pilot_whose_runs_count(tmp_path: Path) -> None:

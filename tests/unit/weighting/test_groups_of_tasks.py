@@ -9,7 +9,6 @@ from torch import Tensor, nn
 from taskmix.errors import InputError, ShapeError
 from taskmix.weighting import (
     DBMTL,
-    FAMO,
     IMTLG,
     MGDA,
     AnyWeighting,
@@ -17,7 +16,6 @@ from taskmix.weighting import (
     BanditMTL,
     CAGrad,
     ExcessMTL,
-    FixedWeights,
     GradVac,
     GroupDRO,
     NashMTL,
@@ -168,15 +166,6 @@ def test_a_resumed_run_welcomes_a_task_too() -> None:
     second.load_state_dict(first.state_dict())
     found = [balancer.backward(values(1.0, 2.0, 3.0)).weights for balancer in (first, second)]
     assert torch.equal(*found)
-
-
-def test_a_method_that_was_given_numbers_for_each_task_refuses_another_in_words() -> None:
-    for method in (FixedWeights(weights=(1.0, 2.0)), FAMO(lower_bounds=(0.0, 0.0))):
-        balancer = Balancer(method)
-        balancer.backward(values(1.0, 2.0))
-        with pytest.raises(ShapeError, match="one number for each task"):
-            balancer.backward(values(1.0, 2.0, 3.0))
-        balancer.backward(values(1.0, 2.0))  # and goes on without it
 
 
 def test_parameters_that_zero_has_taken_apart_are_refused_in_words() -> None:

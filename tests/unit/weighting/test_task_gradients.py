@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 import torch
 from test_balancer import TASKS, Model, assert_close, batch
@@ -12,18 +11,8 @@ from taskmix.weighting import (
     Balancer,
     UPGrad,
 )
-from taskmix.weighting._gradients import Block, TaskGradients, task_gradients
-from taskmix.weighting._gramian import inner_products
+from taskmix.weighting._gradients import task_gradients
 from taskmix.weighting._graph import survey
-from taskmix.weighting._pcgrad import visiting_order
-
-
-def test_own_graphs_are_freed_as_soon_as_they_are_walked() -> None:
-    model = Model()
-    inputs, targets = batch()
-    found = survey(model.losses([inputs] * TASKS, targets), list(model.encoder.parameters()))
-    assert not found.joint
-    assert survey(model.losses(inputs, targets), list(model.encoder.parameters())).joint
 
 
 def test_dense_encoders_are_walked_for_all_tasks_at_once_with_the_same_result() -> None:
@@ -86,25 +75,3 @@ def test_what_cannot_be_batched_is_walked_task_by_task(kind: str) -> None:
     info = Balancer(UPGrad(), shared=shared).backward(losses, retain_graph=True)
     expected = torch.autograd.grad(torch.stack(losses) @ info.weights, shared)
     assert_close([p.grad for p in shared if p.grad is not None], expected)
-
-
-@pytest.mark.parametrize("tasks", [3, 9])
-def test_very_large_and_very_small_gradients_keep_their_products(tasks: int) -> None:
-    rows = torch.randn(tasks, 50) * torch.logspace(-25, 25, tasks)[:, None]
-    gradients = TaskGradients([Block(rows, list(range(tasks)), [rows.shape[1:]], [0])], tasks)
-    expected = rows.double() @ rows.double().T
-    torch.testing.assert_close(gradients.gramian(), expected, rtol=1e-5, atol=0.0)
-
-
-@pytest.mark.parametrize("tasks", [3, 9])
-def test_products_of_short_numbers_are_summed_in_longer_ones(tasks: int) -> None:
-    rows = torch.randn(tasks, 50).bfloat16()
-    torch.testing.assert_close(inner_products(rows), rows.float() @ rows.float().T)
-    rows = torch.randn(tasks, 50)
-    torch.testing.assert_close(inner_products(rows), rows @ rows.T)
-
-
-def test_every_task_meets_every_other_once() -> None:
-    order = visiting_order(6, np.random.default_rng(0))
-    for task in range(6):
-        assert sorted(order[:, task]) == [other for other in range(6) if other != task]

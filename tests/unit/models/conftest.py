@@ -1,0 +1,8 @@
+"""Makes `tiny` importable, whichever file the tests are started from."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
