@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -34,13 +35,11 @@ def test_rows_that_some_task_trains_on_are_in_no_dev_or_test(
 
 def test_folders_put_aside_are_refused_until_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
-    advice = importlib.import_module("advice")
-    with pytest.raises(
-        SystemExit, match="votes is put aside: nothing may be chosen by its results"
-    ):
-        advice.refuse_put_aside("somewhere/votes", final=False)
-    advice.refuse_put_aside("somewhere/votes", final=True)
-    advice.refuse_put_aside("somewhere/incomes", final=False)
+    better = importlib.import_module("better")
+    with pytest.raises(SystemExit, match="weak is put aside: nothing may be chosen by its results"):
+        better.refuse_put_aside(["votes", "weak"], final=False)
+    better.refuse_put_aside(["votes", "weak"], final=True)
+    better.refuse_put_aside(["votes"], final=False)
 
 
 def test_four_harmful_tasks_are_added_and_asked_for_by_name(
@@ -60,9 +59,14 @@ def test_four_harmful_tasks_are_added_and_asked_for_by_name(
     assert told == [f"answer{labels[int(target)]}" for target in dev.targets]
 
     (wrong,) = spoiled.names["shuffled"]
-    findings = [{"kind": "leak", "tasks": [leaking]}, {"kind": "few rows", "tasks": ["another"]}]
-    advice = {"unlearned": [wrong], "plan": {"tasks": []}, "findings": findings}
-    assert harm.named(advice, spoiled) == {
+    findings = [
+        SimpleNamespace(kind="leak", tasks=(leaking,)),
+        SimpleNamespace(kind="few rows", tasks=("another",)),
+    ]
+    document = SimpleNamespace(
+        unlearned=(wrong,), plan=SimpleNamespace(tasks=()), findings=findings
+    )
+    assert harm.named(SimpleNamespace(document=document), spoiled) == {
         "shuffled": True,
         "copy": False,
         "leaking": True,
