@@ -1,4 +1,4 @@
-"""Sixteen folders of tasks on which advice is judged: nine to develop on, seven put aside for the end.
+"""Fourteen folders of tasks on which advice is judged: eight to develop on, six put aside for the end.
 
 Texts, pairs, tables, tokens, regression, and inputs that all tasks share. Rows are few (40 to 300 a task
 to train on, half as many for dev), so that a cell of the benchmark takes about a minute on one core;
@@ -108,12 +108,8 @@ def drawn(
     return ours | {"test": cut(official, test, seed=seed)}
 
 
-def text_of(row: Row) -> Hashable:
-    return (row["text"], row.get("text2"))
-
-
-def tokens_of(row: Row) -> Hashable:
-    return tuple(row["tokens"])
+def inputs_of(row: Row) -> Hashable:
+    return (row.get("text"), row.get("text2"), *row.get("tokens", ()))
 
 
 def texts(folder: Path, tasks: Mapping[Path, int], seed: int) -> None:
@@ -121,7 +117,7 @@ def texts(folder: Path, tasks: Mapping[Path, int], seed: int) -> None:
         path.name: drawn({split: read_texts(path, split) for split in SPLITS}, train, seed=seed)
         for path, train in tasks.items()
     }
-    write(folder, without_seen(found, text_of))
+    write(folder, without_seen(found, inputs_of))
 
 
 def sentences(folder: Path, tasks: Mapping[str, tuple[Path, int, int]], seed: int) -> None:
@@ -131,7 +127,7 @@ def sentences(folder: Path, tasks: Mapping[str, tuple[Path, int, int]], seed: in
         splits = {split: read_sentences(path / f"{split}.conll.gz") for split in SPLITS}
         ours = drawn(splits, train, seed=100 * seed + place, test=200)
         found[name] = {split: [tagged(each, column) for each in ours[split]] for split in SPLITS}
-    write(folder, without_seen(found, tokens_of))
+    write(folder, without_seen(found, inputs_of))
 
 
 def by_column(frame: Any, column: str, sizes: Mapping[Any, int], seed: int) -> dict[str, Rows]:
@@ -206,21 +202,6 @@ def digits(data: Path, folder: Path, seed: int) -> None:
     write(folder, {"digits": split}, f"label = {json.dumps(list(answers))}\n")
 
 
-def torques(data: Path, folder: Path, seed: int) -> None:
-    with np.load(data / "sarcos" / "sarcos_inv_test.npz") as arrays:
-        values = np.hstack([arrays["X"], arrays["Y"]]).tolist()
-    joints = [f"joint_{place}" for place in range(1, 8)]
-    names = [f"x{place}" for place in range(1, 22)] + joints
-    rows = [dict(zip(names, each, strict=True)) for each in values]
-    # By blocks: rows that follow each other are nearly the same movement.
-    blocks = [rows[start : start + 50] for start in range(0, len(rows), 50)]
-    split = {
-        name: [row for block in some for row in block[:: 5 if name == "train" else 3]]
-        for name, some in parted(blocks, (16, 5, 40), seed=seed).items()
-    }
-    write(folder, {"arm": split}, f"label = {json.dumps(joints)}\n")
-
-
 def news(data: Path, folder: Path, seed: int) -> None:
     path = data / "conll2003"
     tasks = {"entities": (path, 3, 150), "chunks": (path, 2, 100), "speech": (path, 1, 60)}
@@ -241,7 +222,7 @@ def intents(data: Path, folder: Path, seed: int) -> None:
             splits.setdefault(name, empty)[split].append(row)
     sizes = {"snips": 60, "cash": 80, "person": 80, "exchange": 60, "card": 200}
     found = {name: drawn(ours, sizes.get(name, 120), seed=seed) for name, ours in splits.items()}
-    write(folder, without_seen(found, text_of))
+    write(folder, without_seen(found, inputs_of))
 
 
 def weak(data: Path, folder: Path, seed: int) -> None:
@@ -278,23 +259,9 @@ def genres(data: Path, folder: Path, seed: int) -> None:
     sentences(folder, tasks, seed)
 
 
-def groups(data: Path, folder: Path, seed: int) -> None:
-    splits: dict[str, dict[str, list[Row]]] = {}
-    for split in ("train", "test"):
-        for line in read_lines(data / "newsgroups20" / f"{split}.jsonl.gz"):
-            row = json.loads(line)
-            name, _, rest = row["group"].partition(".")
-            body = row["text"].partition("\n\n")[2][:1500]  # the head names the group
-            if name in ("comp", "rec", "sci", "talk") and body.strip():
-                ours = splits.setdefault(name, {each: [] for each in SPLITS})
-                ours[split].append({"text": body, "label": rest})
-    found = {name: drawn(ours, 160, seed=seed) for name, ours in sorted(splits.items())}
-    write(folder, without_seen(found, text_of))
-
-
-DEVELOP = (reviews, tweets, glue, peptides, votes, schools, digits, torques, news)
+DEVELOP = (reviews, tweets, glue, peptides, votes, schools, digits, news)
 # Nothing was chosen by these: their results were not looked at before everything else was decided.
-ASIDE = (intents, weak, groups, incomes, patients, entities, genres)
+ASIDE = (intents, weak, incomes, patients, entities, genres)
 FOLDERS = {make.__name__: make for make in (*DEVELOP, *ASIDE)}
 PUT_ASIDE = tuple(make.__name__ for make in ASIDE)
 

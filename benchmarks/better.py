@@ -1,4 +1,4 @@
-"""Is what `advise` delivers better than what a user has by hand? On sixteen folders, on test.
+"""Is what `advise` delivers better than what a user has by hand? On fourteen folders, on test.
 
 `compare` asks for advice as a user does, and on the same rows and in about the same seconds trains
 
@@ -27,7 +27,6 @@ import json
 import math
 import multiprocessing
 import os
-import subprocess
 import sys
 import tempfile
 import time
@@ -38,6 +37,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -59,6 +59,7 @@ import taskmix
 from _advice_folders import FOLDERS, PUT_ASIDE, make_folder
 from _advice_harm import KINDS, named, spoil
 from _common import DATA, report
+from _common import ask as run_script
 from taskmix.adviser import mean_comparable
 from taskmix.engine import Auto, FolderSource, Optimization, Run, model_of_run
 from taskmix.models import choose_architecture
@@ -219,10 +220,12 @@ def train_plain(cell: Cell, out: Path) -> dict[str, dict[str, Answers]]:
         return runs
 
     ways, few = plain_ways(tasks), len(tasks)
-    run(ways["uniform"], few, 1)  # reads and encodes
-    begin = time.monotonic()
-    run(ways["uniform"], 2 * few, 2)
-    pace = (time.monotonic() - begin) / (2 * few)
+    begin = [time.monotonic()]
+    for times in (1, 2, 6):  # the first reads and encodes
+        run(ways["uniform"], times * few, 2)
+        begin.append(time.monotonic())
+    short, long = np.diff(begin)[1:]
+    pace = max(long - short, long / 4) / (4 * few)  # seconds a batch
     batches = max(int(cell.budget / 5 / pace), few)
     return {
         name: answers_of_runs(run(plan, batches, EVALUATIONS), study, tasks)
@@ -314,7 +317,7 @@ def fit_peer(name: str, task: Task, on: Sequence[str], split: str) -> NDArray[np
 
 def with_floor(task: Task, shares: Any, classes: Any) -> NDArray[np.float64]:
     found = np.full((len(shares), len(task.labels)), FLOOR)
-    found[:, classes.astype(int)] += shares
+    found[:, classes] += shares
     return found / found.sum(axis=1, keepdims=True)
 
 
@@ -323,47 +326,43 @@ def train_peers(tasks: TaskSet, on: Sequence[str], split: str, names: Sequence[s
 
 
 AUTOGLUON = """
-import sys, numpy, pandas
+import json, logging, sys, pandas
 from autogluon.tabular import TabularPredictor
+logging.disable()
 folder, seconds, *tasks = sys.argv[1:]
+answers = {}
 for place, (kind, metric) in enumerate(each.split() for each in tasks):
     path = f"{folder}/{place}"
+    train, test = (pandas.read_parquet(f"{path}-{split}") for split in ("train", "test"))
+    words = {"problem_type": kind, "eval_metric": metric, "path": path + "-models"}
+    model = TabularPredictor("target", verbosity=0, **words)
     try:
-        words = {"problem_type": kind, "eval_metric": metric, "path": path + "-models"}
-        model = TabularPredictor("target", verbosity=0, **words)
-        model.fit(pandas.read_parquet(path + "-train"), time_limit=float(seconds), num_cpus=1)
-        test = pandas.read_parquet(path + "-test")
+        model.fit(train, time_limit=float(seconds), num_cpus=1)
         found = (model.predict if kind == "regression" else model.predict_proba)(test)
     except Exception as error:  # too few rows or seconds
         print(place, error, file=sys.stderr)
         continue
-    classes = [] if kind == "regression" else found.columns.to_numpy()
-    numpy.savez(path, classes=classes, found=found.to_numpy())
+    classes = [] if kind == "regression" else found.columns.tolist()
+    answers[place] = found.to_numpy().tolist(), classes
+print(json.dumps(answers))
 """
 
 
 def autogluon(python: str, tasks: TaskSet, seconds: float, out: Path) -> Answers:
     """Trained on train and dev, of which it holds out what it needs; a guess where it gives no model."""
     metrics = {"auc": "roc_auc", "macro_f1": "f1_macro", "rmse": "root_mean_squared_error"}
-    words = []
+    kinds, words = {0: "regression", 2: "binary"}, []
     for place, task in enumerate(tasks):
         targets = np.concatenate([task.splits[split].targets for split in ("train", "dev")])
         features(task, "train", "dev").assign(target=targets).to_parquet(out / f"{place}-train")
         features(task, "test").to_parquet(out / f"{place}-test")
-        kinds = {0: "regression", 2: "binary"}
         kind = kinds.get(len(task.labels), "multiclass")
         words.append(f"{kind} {metrics.get(task.metric, task.metric)}")
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    command = [python, "-c", AUTOGLUON, str(out), str(max(seconds / len(tasks), LEAST_AUTOGLUON))]
-    subprocess.run([*command, *words], env=environment, capture_output=True, check=True)
-    answers = {}
-    for place, task in enumerate(tasks):
-        path = out / f"{place}.npz"
-        answers[task.name] = guess(task, "test")
-        if path.exists():
-            with np.load(path) as kept:
-                found, classes = kept["found"], kept["classes"]
-            answers[task.name] = with_floor(task, found, classes) if task.labels else found
+    each = max(seconds / len(tasks), LEAST_AUTOGLUON)
+    answers = {task.name: guess(task, "test") for task in tasks}
+    for place, (found, classes) in run_script(python, "-c", AUTOGLUON, out, each, *words).items():
+        task, values = tasks[int(place)], np.array(found)
+        answers[task.name] = with_floor(task, values, classes) if task.labels else values
     return answers
 
 
@@ -492,35 +491,26 @@ def refuse_put_aside(names: Sequence[str], *, final: bool) -> None:
         )
 
 
-def judge(
-    what: str,
-    *,
-    folders: str | None,
-    seeds: int | None,
-    budget: float,
-    final: bool,
-    out: Path,
-    jobs: int,
-    quick: bool,
-) -> list[Row]:
-    usual = [name for name in FOLDERS if (name in PUT_ASIDE) == final]
-    if what == "harm" or quick:
+def judge(**options: Any) -> list[Row]:
+    given = SimpleNamespace(**options)
+    usual = [name for name in FOLDERS if (name in PUT_ASIDE) == given.final]
+    is_harm = given.what == "harm"
+    if is_harm or given.quick:
         usual = ["reviews", "votes"]
-    names = folders.split(",") if folders else usual
-    refuse_put_aside(names, final=final)
-    count = seeds or (1 if quick else 10 if what == "harm" else 8)
-    cells = [Cell(name, seed, budget, out) for seed in range(count) for name in names]
-    work = harm if what == "harm" else measure
-    rows = work_through(cells, work, out / f"{what}.jsonl", jobs)
+    names = given.folders.split(",") if given.folders else usual
+    refuse_put_aside(names, final=given.final)
+    seeds = range(given.seeds or (1 if given.quick else 10 if is_harm else 8))
+    cells = [Cell(name, seed, given.budget, given.out) for seed in seeds for name in names]
+    file = given.out / f"{given.what}.jsonl"
+    rows = work_through(cells, harm if is_harm else measure, file, given.jobs)
     by_folder = {name: [row for row in rows if row["folder"] == name] for name in names}
-    if what == "compare":
+    if not is_harm:
         found = [compared(name, some) for name, some in by_folder.items() if some]
         return [*found, summed_up(found)]
     return [
-        {"folder": name, "kind": kind, "named": len(told), "of": len(some)}
+        {"folder": name, "of": len(some)}
+        | {kind: sum(row["named"][kind] for row in some) for kind in ("shuffled", *KINDS)}
         for name, some in by_folder.items()
-        for kind in ("shuffled", *KINDS)
-        for told in [[row for row in some if row["named"][kind]]]
     ]
 
 
