@@ -68,8 +68,14 @@ def write(folder: Path, tasks: Mapping[str, Rows], settings: str = "") -> None:
     """A folder of packed JSON lines for each task, and settings for all of them."""
     for name, rows in tasks.items():
         (folder / name).mkdir(parents=True)
+        classes = {str(row.get("label")) for row in rows["train"]}
         for split in SPLITS:
-            text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows[split])
+            kept = [  # no row of a class that train does not have, which files may not have
+                row
+                for row in rows[split]
+                if isinstance(row.get("label"), list) or str(row.get("label")) in classes
+            ]
+            text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in kept)
             packed = gzip.compress(text.encode(), mtime=0)
             (folder / name / f"{split}.jsonl.gz").write_bytes(packed)
     if settings:

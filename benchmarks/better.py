@@ -44,7 +44,6 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 import pandas
-import torch
 from numpy.typing import NDArray
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
@@ -61,14 +60,13 @@ from _advice_harm import KINDS, named, spoil
 from _common import DATA, report
 from _common import ask as run_script
 from taskmix.adviser import mean_comparable
-from taskmix.engine import Auto, FolderSource, Optimization, Run, model_of_run
+from taskmix.engine import Auto, FolderSource, Optimization, Run, trained_model
 from taskmix.models import choose_architecture
 from taskmix.numerics import paired_interval
 from taskmix.plans import Part, Plan, Shares, Weighted
 from taskmix.policies import SizeProportional, Tempered
 from taskmix.records import Study
 from taskmix.tasks import Split, Task, TaskSet, evaluate_outputs, load_tasks, write_tasks
-from taskmix.training import outputs_of
 from taskmix.weighting import Equal
 
 LEVEL = 0.9
@@ -145,12 +143,15 @@ def deliver(cell: Cell, tasks: TaskSet, out: Path) -> tuple[Answers, Row]:
     row |= {"seconds": time.monotonic() - begin, "cpu": cpu_seconds() - cpu}
     ours = advised.model.tasks
     row["unanswered"] = [name for name in tasks.names if name not in ours]
-    found |= {task.name: answers_of(advised.model, task) for task in tasks if task.name in ours}
+    found |= {
+        task.name: answers_of(advised.model, task, "test") for task in tasks if task.name in ours
+    }
     checked = getattr(advised, "checked", None) or advised.model
     for each in advised.document.expected:  # of the model before it was trained again
         if each.task in checked.tasks:
             task = tasks[each.task]
-            row["held"] += each.low <= score(task, "test", answers_of(checked, task)) <= each.high
+            value = score(task, "test", answers_of(checked, task, "test"))
+            row["held"] += each.low <= value <= each.high
             row["promised"] += 1
     return found, row | {"lines": list(advised.lines), "chosen": advised.document.chosen}
 
@@ -161,17 +162,23 @@ def ask(folder: Path, cell: Cell, out: Path) -> taskmix.Advised:
     )
 
 
-def answers_of(model: Any, task: Task) -> NDArray[np.float64]:
-    """What `taskmix predict` would say of the test rows, in the order of the task's labels."""
-    rows = task.splits["test"].inputs
+def answers_of(model: taskmix.TrainedModel, task: Task, split: str) -> NDArray[np.float64]:
+    """What `taskmix predict` would say of the rows, in the order of the task's labels."""
+    rows = task.splits[split].inputs
     if task.kind == "classification":
         places = [model.question(task.name).labels.index(label) for label in task.labels]
         return np.asarray(model.probabilities(rows, task.name))[:, places]
     answers = model.predict(rows, task.name)
     if task.kind == "regression":
         return np.array([each["value"] for each in answers], dtype=float)
+    # Of a word only its tag's probability is told: the others get equal parts of the rest.
+    count = len(task.labels)
     tags = [task.labels.index(tag) for each in answers for tag in each["tags"]]
-    return np.eye(len(task.labels))[tags]
+    told = np.array([share for each in answers for share in each["probabilities"]])
+    told = np.clip(told, 1 / count + 1e-6, 1.0)  # so that the tag stays the best
+    found = np.repeat((1 - told)[:, None] / (count - 1), count, axis=1)
+    found[np.arange(len(tags)), tags] = told
+    return found
 
 
 # --- Five plain ways
@@ -211,13 +218,13 @@ def train_plain(cell: Cell, out: Path) -> dict[str, dict[str, Answers]]:
         seed=cell.seed,
     )
 
-    def run(plan: Plan, batches: int, evaluations: int) -> list[Run]:
+    def run(plan: Plan, batches: int, evaluations: int) -> taskmix.TrainedModel:
         template = replace(base, steps=batches)
         runs = plan.runs(template, seeds=[cell.seed], evaluations=evaluations)
         for result in Auto(workers=1).run(runs, study):
             if not result.is_done:
                 raise RuntimeError(f"A run of {plan.name} did not finish: {result.error}")
-        return runs
+        return trained_model([(each, each.load().names) for each in runs], study)
 
     ways, few = plain_ways(tasks), len(tasks)
     begin = [time.monotonic()]
@@ -227,27 +234,14 @@ def train_plain(cell: Cell, out: Path) -> dict[str, dict[str, Answers]]:
     short, long = np.diff(begin)[1:]
     pace = max(long - short, long / 4) / (4 * few)  # seconds a batch
     batches = max(int(cell.budget / 5 / pace), few)
+    models = {name: run(plan, batches, EVALUATIONS) for name, plan in ways.items()}
     return {
-        name: answers_of_runs(run(plan, batches, EVALUATIONS), study, tasks)
-        for name, plan in ways.items()
+        name: {
+            split: {task.name: answers_of(model, task, split) for task in tasks}
+            for split in ("dev", "test")
+        }
+        for name, model in models.items()
     }
-
-
-def answers_of_runs(runs: Sequence[Run], study: Study, tasks: TaskSet) -> dict[str, Answers]:
-    found: dict[str, Answers] = {"dev": {}, "test": {}}
-    for run in runs:
-        model, encoded = model_of_run(run, study)
-        for head, each in enumerate(encoded):
-            for split, answers in found.items():
-                only = replace(each, splits={split: each.splits[split]})
-                outputs = outputs_of(model, replace(encoded, tasks=(only,)), head).double()
-                if each.labels:
-                    outputs = torch.softmax(outputs, dim=-1)
-                if outputs.dim() == 3:  # [sentence, word, class], padded
-                    lengths = np.diff(sentence_starts(tasks[each.name].splits[split]))
-                    outputs = torch.cat([row[:n] for row, n in zip(outputs, lengths, strict=True)])
-                answers[each.name] = (outputs if each.labels else outputs.flatten()).numpy()
-    return found
 
 
 # --- Peers by hand, independent of the library's own
@@ -371,7 +365,6 @@ def autogluon(python: str, tasks: TaskSet, seconds: float, out: Path) -> Answers
 
 def measure(cell: Cell) -> Row:
     warnings.simplefilter("ignore")
-    torch.set_num_threads(1)
     tasks, times = load_tasks(cell.path()), [time.monotonic()]
 
     def lap() -> float:
