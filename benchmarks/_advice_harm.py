@@ -76,14 +76,14 @@ def short(task: Task, generator: np.random.Generator) -> Task:
     return replace(task, name=f"{task.name} short", splits=splits)
 
 
-def named(advice: Mapping[str, Any], spoiled: Spoiled) -> dict[str, bool]:
-    """Whether each kind of harm was told, with the right names."""
-    wrong = next(iter(spoiled.names["shuffled"]))
-    left_out = wrong not in advice["plan"]["tasks"]
-    found = {"shuffled": wrong in advice["unlearned"] and left_out}
+def named(advised: Any, spoiled: Spoiled) -> dict[str, bool]:
+    """Whether each kind of harm was told, with the right names, and the shuffled task left out."""
+    document = advised.document
+    wrong = spoiled.names["shuffled"]
+    found = {"shuffled": wrong <= set(document.unlearned) and not wrong & set(document.plan.tasks)}
     for harm, kind in KINDS.items():
         found[harm] = any(
-            kind in each["kind"] and spoiled.names[harm] <= set(each["tasks"])
-            for each in advice["findings"]
+            kind in each.kind and spoiled.names[harm] <= set(each.tasks)
+            for each in document.findings
         )
     return found
