@@ -5,17 +5,18 @@ import math
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from read_page import Page, check_charts
-from synthetic_advice import TRAIN, advice_document, comparison_document
+from synthetic_advice import TRAIN, WORDS, advice_document, comparison_document
 from synthetic_study import synthetic_data, task_names, write_study
 
 from taskmix.errors import InputError
+from taskmix.numerics import Interval
 from taskmix.plans import (
     AdviceDocument,
     ComparisonDocument,
+    DeliveredRow,
     race_rows,
     save_advice,
     save_comparison,
@@ -47,15 +48,27 @@ def page_of(document: AdviceDocument) -> Page:
     return Page(report_html(replace(BARE, advice=document)))
 
 
+def delivered(document: AdviceDocument) -> DeliveredRow:
+    assert document.delivered is not None
+    return document.delivered
+
+
 def cells(page: Page, section: str) -> list[list[str]]:
     """The words of a table, without its head."""
     return [[words for _, words in row] for row in page.rows(section)[1:]]
 
 
+def head(page: Page, section: str) -> list[str]:
+    """What stands above the columns of the section's tables."""
+    part = page.source.partition(f'<section id="{section}"')[2].partition("</section>")[0]
+    return re.findall(r'<th scope="col".*?>(.*?)</th>', part)
+
+
 def tiles(page: Page) -> dict[str, str]:
     found = page.source.partition('class="tiles"')[2].partition("</dl>")[0]
     tile = re.compile(r"<dt>(.*?)</dt><dd>(.*?)</dd><dd class=\"soft\">(.*?)</dd>")
-    return {name: f"{value} {note}" for name, value, note in tile.findall(found)}
+    plain = found.replace("<small>", "").replace("</small>", "")
+    return {name: f"{value} {note}" for name, value, note in tile.findall(plain)}
 
 
 def test_the_leader_stands_at_zero_and_the_others_left_of_it(page: Page) -> None:
@@ -162,71 +175,159 @@ def test_a_study_trained_by_the_plan_is_found_beside_the_runs_or_where_it_is_sai
         gather_report(tmp_path / "advice", delivered=tmp_path / "nowhere")
 
 
-def test_every_way_of_training_is_explained_where_it_stands(
+def test_every_candidate_is_explained_where_it_stands(
     study_data: ReportData, document: AdviceDocument, page: Page
 ) -> None:
     plain = report_html(study_data)
     for label in LABELS:
         (words,) = re.findall(f"<dt>{label}</dt><dd>(.+?)</dd>", plain)
         assert f'<span class="what">{words}</span>' in page.source
-        assert f"The way chosen is {label}. {words}" in page.source or label != "proportional"
+        assert f"Chosen: {label}. {words}" in page.source or label != "proportional"
     first, second, third = document.candidates
     renamed = (
         replace(first, name="groups", words="a model for each group: a, b; c"),
         replace(second, name="tempered:2"),
         replace(third, name="mine", words=""),
     )
-    ways = [row[0] for row in cells(page_of(replace(document, candidates=renamed)), "comparison")]
-    assert ways[0] == "groups a model for each group: a, b; c."
-    assert "the root of its rows" in ways[1]
-    assert ways[2] == "mine"
+    found = cells(page_of(replace(document, candidates=renamed)), "divide")
+    names = [row[0] for row in found if len(row) == 7]
+    assert names[0] == "groups a model for each group: a, b; c."
+    assert "the root of its rows" in names[1]
+    assert names[2] == "mine"
 
 
-def test_the_law_is_drawn_to_the_end_of_the_data_and_broken_beyond(page: Page) -> None:
-    columns = page.chart("chart-law")
-    at: dict[str, list[int]] = {}
-    for series, step in zip(columns["series"], columns["step"], strict=True):
-        at.setdefault(series, []).append(step)
-    assert len(at["evaluation"]) == 8
-    assert max(at["law"]) == 400
-    assert (min(at["beyond the data"]), max(at["beyond the data"])) == (400, 800)
-    assert columns["mean"][-1] == pytest.approx(0.9375)
-    assert (columns["low"][-1], columns["high"][-1]) == pytest.approx((0.935, 0.94))
+def test_a_gain_that_may_be_chance_is_called_level_and_one_below_zero_says_what_to_take(
+    document: AdviceDocument, page: Page
+) -> None:
+    shown = tiles(page)
+    assert shown["test gain over the best plain way, single"] == (
+        "+1.9 points +1.1 to +2.7 over rows (90 %)"
+    )
+    assert shown[f"test gain over the best shallow model, {WORDS}"] == (
+        "level \u22120.1 points, \u22120.8 to +0.6 over rows (90 %)"
+    )
+    gains = {"plain": Interval(-0.02, -0.03, -0.01, 4, 0.9)}
+    worse = tiles(page_of(replace(document, delivered=replace(delivered(document), gains=gains))))
+    assert worse["test gain over the best plain way, single"] == (
+        "\u22122.0 points \u22123.0 to \u22121.0 over rows (90 %). These rows refute what others said: "
+        "take single"
+    )
 
 
-def test_without_a_law_its_place_says_why(document: AdviceDocument) -> None:
-    assert document.outlook is not None
-    words = "Too few evaluations to fit a law."
-    lawless = page_of(replace(document, outlook=replace(document.outlook, law=None, words=words)))
-    assert "chart-law" not in lawless.ids()
-    assert words in lawless.text
-    # The adviser was stopped before it came to that.
-    assert "outlook" not in page_of(replace(document, outlook=None)).ids()
+def test_gains_of_tasks_with_errors_are_no_points(document: AdviceDocument) -> None:
+    first, *others = delivered(document).tasks
+    rows = (replace(first, metric="rmse", delivered=3.5), *others)
+    promised = (replace(document.expected[0], metric="rmse"), *document.expected[1:])
+    found = page_of(
+        replace(document, delivered=replace(delivered(document), tasks=rows), expected=promised)
+    )
+    shown = tiles(found)
+    assert shown["test gain over each task alone"].startswith("+0.034 +0.024 to +0.044")
+    assert not any(name.startswith("mean") for name in shown), "no mean of accuracy and error"
+    assert "Errors count in deviations" in found.text
 
 
-def test_rounds_of_the_race_are_one_row_and_a_loser_says_when_it_was_out(
+def test_a_shallow_model_that_is_delivered_is_not_compared_with_itself(
     document: AdviceDocument,
 ) -> None:
-    first, second, third = document.candidates
-    rows = (replace(first, cost=1250.0, seconds=12.3), second, replace(third, out_after=3))
-    found = page_of(replace(document, candidates=rows))
-    stages = cells(found, "spending")
-    assert [row[1] for row in stages] == ["2\u2009000", "2\u2009000", "3\u2009500"]
-    assert [row[2] for row in stages] == ["20%", "20%", "35%"]
-    assert stages[2][0].startswith("race, 2 rounds ")
-    columns = found.chart("chart-spending")
-    assert columns["begin"] == [0, 2000, 4000, 6000]
-    assert columns["step"] == [2000, 4000, 6000, 7500]
-    assert "7\u2009500 of 10\u2009000 batches were spent." in found.text
-    ways = cells(found, "comparison")
-    assert [row[6] for row in ways] == [
-        "leads, chosen",
-        "may be the best",
-        "out after race, round 2",
+    alone = replace(delivered(document), members=(WORDS,), batches=0)
+    found = page_of(replace(document, delivered=alone))
+    assert not any("shallow" in name for name in tiles(found))
+    assert f"What you take home is {WORDS}, trained again on train and dev rows." in found.text
+    assert "It has no network." in found.text
+
+
+def test_before_a_model_is_delivered_the_gain_is_that_of_the_network(
+    document: AdviceDocument,
+) -> None:
+    found = page_of(replace(document, delivered=None))
+    shown = tiles(found)
+    assert shown["test gain over equal shares"] == (
+        "level +1.5 points, \u22120.5 to +3.5 over seeds (90 %)"
+    )
+    assert shown["mean dev score of 4 tasks"] == "0.900 proportional"
+    assert "The scores to expect" in found.text
+    assert cells(found, "model")[0] == [NAMES[0], "0.910", "0.900 0.850 to 0.950", "accuracy"]
+
+
+def test_each_task_has_its_scores_and_the_weights_of_the_members(
+    document: AdviceDocument, page: Page
+) -> None:
+    first = cells(page, "model")[0]
+    assert head(page, "model") == [
+        *("task", "delivered", "checked", "expected"),
+        *("network proportional", WORDS, "metric"),
     ]
-    assert ways[0][4:6] == ["1,250", "12"]
-    assert ways[1][4:6] == ["\N{EN DASH}"] * 2, "of an earlier version nothing is known"
-    assert tiles(found)["test gain over equal shares"] == "+0.015 \u22120.005 to +0.035"
+    assert first == [
+        *(NAMES[0], "0.950", "0.910", "0.900 0.850 to 0.950", "75%", "25%", "accuracy"),
+    ]
+    one, *others = delivered(document).tasks
+    turned = replace(
+        delivered(document), tasks=(replace(one, delivered=0.5, weights={WORDS: 1.0}), *others)
+    )
+    rows = cells(page_of(replace(document, delivered=turned)), "model")
+    assert [row[1] for row in rows] == ["0.940", "0.930", "0.920", "0.500"]
+    assert rows[-1][4:6] == ["\N{EN DASH}", "100%"]
+
+
+def test_a_model_that_was_trained_on_the_dev_rows_has_no_score_on_them(
+    document: AdviceDocument,
+) -> None:
+    found = page_of(replace(document, delivered=replace(delivered(document), split="dev")))
+    assert head(found, "model")[:3] == ["task", "checked", "expected"]
+    assert "there being no test rows" in found.text
+    assert "over rows that its weights did not see" in tiles(found)["dev gain over each task alone"]
+
+
+def test_what_is_alike_is_said_with_its_bound(document: AdviceDocument, page: Page) -> None:
+    words = (
+        "Alike within 3.0 points (90 %), so that it hardly matters which: proportional and uniform."
+    )
+    assert words in page.text
+    assert "Alike" not in page_of(replace(document, alike=(), within=math.nan)).text
+
+
+def test_without_a_network_the_shallow_models_are_shown_and_the_plan_is_a_placeholder(
+    tmp_path: Path, document: AdviceDocument
+) -> None:
+    bare = replace(document, candidates=(), alike=(), within=math.nan, chosen="uniform")
+    save_advice(tmp_path, bare)
+    found = Page(write_report(tmp_path, tmp_path / "report.html").read_text())
+    assert "The budget paid for no shared network" in found.text
+    assert "a placeholder, not a recommendation" in found.text
+    assert cells(found, "divide") == [
+        [WORDS, "0.875", "yes"],
+        ["words, one model for all", "0.850", "no"],
+    ]
+    assert "This study has no runs yet." not in found.text
+    assert {"scores", "runs"}.isdisjoint(found.ids())
+
+
+def test_the_plan_has_a_share_for_each_task_and_a_row_says_what_a_seed_costs(
+    document: AdviceDocument,
+) -> None:
+    first, *others = document.candidates
+    plan = replace(
+        document.plan,
+        probabilities=(0.1, 0.4, 0.3, 0.2),
+        groups=(tuple(NAMES[:2]), tuple(NAMES[2:])),
+    )
+    found = page_of(
+        replace(
+            document, plan=plan, candidates=(replace(first, cost=1250.0, seconds=12.3), *others)
+        )
+    )
+    rows = cells(found, "divide")
+    assert rows[:4] == [
+        [NAMES[1], "1", "40.0%"],
+        [NAMES[0], "1", "10.0%"],
+        [NAMES[2], "2", "30.0%"],
+        [NAMES[3], "2", "20.0%"],
+    ]
+    race = [row for row in rows if len(row) == 7]
+    assert [row[6] for row in race] == ["leads, chosen", "may be the best", "out"]
+    assert race[0][4:6] == ["1,250", "12"]
+    assert race[1][4:6] == ["\N{EN DASH}"] * 2, "it is not known"
     assert tiles(found)["budget spent"] == "75% of 10\u2009000 batches"
 
 
@@ -240,20 +341,16 @@ def test_rounds_of_the_race_are_one_row_and_a_loser_says_when_it_was_out(
 def test_a_budget_of_time_is_compared_with_time_however_many_batches_it_paid_for(
     document: AdviceDocument, seconds: float, shown: str
 ) -> None:
-    found = page_of(replace(document, budget_seconds=600.0, seconds=seconds, batches_spent=15_300))
+    of_time = replace(document, batches=None, budget_seconds=600.0)
+    found = page_of(replace(of_time, seconds=seconds, batches_spent=15_300))
     assert tiles(found)["budget spent"] == shown
-    assert "153" not in " ".join(row[2] for row in cells(found, "spending"))
-    assert "15\u2009300 batches were spent in" in found.text
 
 
 def test_the_page_has_every_part_of_the_advice(study_data: ReportData, page: Page) -> None:
     for part in (
         "Draw them equally often.",
-        'id="expected"',
-        'id="comparison"',
-        'id="spending"',
-        'id="outlook"',
-        "score = 0.95 - 10/batches",
+        'id="model"',
+        'id="divide"',
         "<code>which digit</code> has only 40 rows",
         TRAIN,
     ):
@@ -294,31 +391,13 @@ def test_the_comparison_has_the_rows_of_the_terminal(document: AdviceDocument, p
             assert words.replace("-", "\N{MINUS SIGN}") in page.source
 
 
-def test_a_number_that_is_not_known_costs_no_figure_its_page(document: AdviceDocument) -> None:
-    assert document.outlook is not None
-    assert document.outlook.law is not None
-    lost: dict[str, Any] = {"spent": math.nan, "score": math.nan}
-    law = replace(document.outlook.law, batches=math.nan)
-    evaluations = tuple(replace(each, batches=math.nan) for each in document.outlook.evaluations)
-    advice = replace(
-        document,
-        milestones=tuple(replace(each, **lost) for each in document.milestones),
-        outlook=replace(document.outlook, law=law),
-    )
-    found = page_of(advice)
-    assert "chart-law" not in found.ids(), "there is no axis to draw it on"
-    assert found.chart("chart-spending")["step"] == [None] * 4
-    some = page_of(replace(document, outlook=replace(document.outlook, evaluations=evaluations)))
-    assert some.chart("chart-law")["batches"][0] == "\N{EN DASH}"
-
-
 @pytest.mark.parametrize(
     "damage",
     [
         "no json",
         json.dumps({"version": 2}),
         json.dumps({"version": 1}),
-        json.dumps({"version": 1, "title": "x", "lines": 3}),
+        json.dumps({"version": 2, "title": "x", "lines": 3}),
     ],
 )
 def test_an_advice_that_is_none_is_told(damage: str, tmp_path: Path) -> None:
