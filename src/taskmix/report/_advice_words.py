@@ -78,14 +78,15 @@ def _gains(advice: AdviceDocument) -> Iterator[Tile]:
     """Over what anyone would have: of what is delivered, else of the network."""
     found = advice.delivered
     if found is not None:
-        names = {"plain": found.plain, "peer": found.peer}
+        others = {"plain": found.plain, "alone": "single", "peer": found.peer}
         over = "over rows" if found.split == "test" else "over rows that its weights did not see"
         for key, gain in found.gains.items():
-            if key == "peer" and found.members == (found.peer,):
+            other = others.get(key, "")
+            if key == "peer" and found.members == (other,):
                 continue  # it is that one
-            name = names.get(key, "")
-            what = f"{_AGAINST.get(key, key)}{f', {name}' if name else ''}"
-            yield _gain(advice, f"{found.split} gain over {what}", gain, over, name or what)
+            what = f"{found.split} gain over {_AGAINST.get(key, key)}"
+            named = f"{what}, {other}" if other and key != "alone" else what
+            yield _gain(advice, named, gain, over, other)
         return
     for split, gains in (("test", advice.test_gain), ("dev", advice.dev_gain)):
         against = next((name for name in _BASELINES if name in gains), None)
@@ -104,7 +105,7 @@ def _gain(advice: AdviceDocument, what: str, gain: Interval, over: str, other: s
     over = f"{over} ({100 * advice.level:g} %)"
     if not gain.excludes(0.0):
         return what, "level", f"{shown}, {ends} {over}"
-    refuted = f". These rows refute what others said: take {other}" if gain.high < 0 else ""
+    refuted = f". These rows refute the choice: take {other}" if gain.high < 0 else ""
     return what, shown, f"{ends} {over}{refuted}"
 
 

@@ -209,7 +209,7 @@ def test_a_gain_that_may_be_chance_is_called_level_and_one_below_zero_says_what_
     gains = {"plain": Interval(-0.02, -0.03, -0.01, 4, 0.9)}
     worse = tiles(page_of(replace(document, delivered=replace(delivered(document), gains=gains))))
     assert worse["test gain over the best plain way, single"] == (
-        "\u22122.0 points \u22123.0 to \u22121.0 over rows (90 %). These rows refute what others said: "
+        "\u22122.0 points \u22123.0 to \u22121.0 over rows (90 %). These rows refute the choice: "
         "take single"
     )
 
