@@ -14,13 +14,6 @@ from taskmix.report._charts import (
 )
 
 STANDINGS = {"leads": "var(--accent)", "may be the best": "var(--ink)", "out": "var(--other)"}
-STAGES = (
-    "baselines",
-    "transfer",
-    "candidates",
-    "race",
-    "longer",
-)  # their colours are those of labels
 INSIDE, OUTSIDE = "inside", "outside"  # of the interval that was promised
 
 
@@ -39,7 +32,7 @@ def gap_dots(names: Sequence[str], title: str) -> Spec:
     x["scale"] = {"zero": True, "nice": True}
     where: Spec = {
         "y": named_rows(names),
-        "tooltip": tooltip(name="way", series="standing", shown="difference", seeds="seeds"),
+        "tooltip": tooltip(name="candidate", series="standing", shown="difference", seeds="seeds"),
     }
     layers = interval_dots(x, where, size=70, zero="var(--ink-soft)")
     return layered(layers, height=NAMED_ROW * len(names), colours=STANDINGS)
@@ -86,122 +79,4 @@ def promise_bars(names: Sequence[str], title: str) -> Spec:
         ],
         height=NAMED_ROW * len(names),
         colours={INSIDE: "var(--ink)", OUTSIDE: "var(--label-2)"},
-    )
-
-
-def budget_steps(title: str, stages: Sequence[str]) -> Spec:
-    """Stages as bands from `begin` to `step`, and the leader's score after each as a line."""
-    colours = {stage: f"var(--label-{STAGES.index(stage) + 1})" for stage in stages}
-    x: Spec = {
-        "type": "quantitative",
-        "title": title,
-        "scale": {"zero": True, "nice": False},
-        "axis": {"tickCount": 5, "grid": False, "format": "~s"},
-    }
-    y: Spec = {
-        "field": "mean",
-        "type": "quantitative",
-        "title": "mean dev score",
-        "scale": {"zero": False, "nice": True},
-        "axis": {"tickCount": 4},
-    }
-    words = tooltip(
-        series="stage",
-        cost="cost",
-        leader="leads after it",
-        shown="mean dev score",
-        open="may be the best",
-    )
-    ink = {"value": "var(--ink)"}
-    return layered(
-        [
-            {
-                "mark": {"type": "rect", "opacity": 0.22},
-                "encoding": {
-                    "x": x | {"field": "begin"},
-                    "x2": {"field": "step"},
-                    "tooltip": words,
-                },
-            },
-            {
-                "mark": {"type": "line", "interpolate": "step-after", "strokeWidth": 1.5},
-                "encoding": {"x": x | {"field": "step"}, "y": y, "color": ink},
-            },
-            {
-                "mark": {"type": "point", "filled": True, "size": 70, "opacity": 1},
-                "encoding": {"x": x | {"field": "step"}, "y": y, "tooltip": words, "color": ink},
-            },
-        ],
-        height=220,
-        colours=colours,
-    )
-
-
-def law_curve(*, last: float, more: float) -> Spec:
-    """Evaluations as dots, the law as a line (broken beyond `last`), and what it says at `more`."""
-    x: Spec = {
-        "field": "step",
-        "type": "quantitative",
-        "title": "batches",
-        "scale": {"zero": True, "nice": False, "domain": [0, 1.04 * more]},
-        "axis": {"tickCount": 5, "grid": False, "format": "~s"},
-    }
-    y: Spec = {
-        "type": "quantitative",
-        "title": "mean dev score",
-        "scale": {"zero": False, "nice": True},
-        "axis": {"tickCount": 5},
-    }
-    mean = {"x": x, "y": y | {"field": "mean"}}
-    words = tooltip(series="what", batches="batches", shown="mean dev score")
-    colours = {
-        "evaluation": "var(--other)",
-        "law": "var(--label-1)",
-        "beyond the data": "var(--label-1)",
-        "expected": "var(--label-2)",
-    }
-
-    def only(*series: str) -> list[Spec]:
-        return [{"filter": {"field": "series", "oneOf": list(series)}}]
-
-    line = {"type": "line", "strokeWidth": 2}
-    end = {"data": {"values": [{}]}, "mark": {"type": "rule", "strokeDash": [2, 3]}}
-    return layered(
-        [
-            end
-            | {
-                "encoding": {
-                    "x": {"datum": last, "type": "quantitative"},
-                    "color": {"value": "var(--ink-soft)"},
-                }
-            },
-            {
-                "transform": only("evaluation"),
-                "mark": {"type": "point", "filled": True, "size": 36, "opacity": 0.75},
-                "encoding": {**mean, "tooltip": words},
-            },
-            {"transform": only("law"), "mark": line, "encoding": mean},
-            {
-                "transform": only("beyond the data"),
-                "mark": line | {"strokeDash": [5, 4]},
-                "encoding": mean,
-            },
-            {
-                "transform": only("expected"),
-                "mark": {"type": "rule", "strokeWidth": 2},
-                "encoding": {
-                    "x": x,
-                    "y": y | {"field": "low"},
-                    "y2": {"field": "high"},
-                    "tooltip": words,
-                },
-            },
-            {
-                "transform": only("expected"),
-                "mark": {"type": "point", "filled": True, "size": 80, "opacity": 1},
-                "encoding": {**mean, "tooltip": words},
-            },
-        ],
-        height=250,
-        colours=colours,
     )

@@ -1,6 +1,6 @@
-"""The figures about advice: who is behind, what to expect, what it cost, what more would bring.
+"""The figures about advice: which candidate is behind, and what to expect of each task.
 
-What was promised of each task stands beside what came: on test of the runs at hand, and of a training.
+What was promised of each task stands beside what came: on test, and of a training by the plan.
 Both are the same rows and the same chart. A score outside its interval is marked, and counted in words.
 """
 
@@ -15,17 +15,13 @@ from taskmix.numerics import Interval
 from taskmix.report._advice_charts import (
     INSIDE,
     OUTSIDE,
-    budget_steps,
     gap_dots,
-    law_curve,
     promise_bars,
 )
 from taskmix.report._charts import Bounds, Spec, metric_bounds, row_names
 from taskmix.report._figures import Columns, Figure, Panel, rounded
 from taskmix.report._words import (
-    count_of,
     decimals_for,
-    duration,
     ends_words,
     listed,
     number,
@@ -75,7 +71,7 @@ class PromiseRow:
 
 
 def expected_rows(advice: AdviceDocument | None) -> list[PromiseRow]:
-    """What the advice expects, and the test scores of its runs."""
+    """What the advice expects, and the test scores that came."""
     return [
         PromiseRow(
             task=row.task,
@@ -127,10 +123,15 @@ def expected_figure(advice: AdviceDocument | None) -> Figure | None:
     """What each task's score should be, and what it was on test; a panel a metric."""
     if advice is None or not advice.expected:
         return None
+    whose, came = (
+        ("one new run", "the mean test scores of the runs at hand")
+        if advice.delivered is None
+        else ("the checked model", "its test scores")
+    )
     caption = (
-        f"Bars hold the score of one new run on new rows in {100 * advice.level:g} % of cases; the line "
-        "in each is the mean on dev. Dots are the mean test scores of the runs at hand, by which "
-        "nothing was chosen; an orange diamond lies outside its bar."
+        f"Bars hold the score of {whose} on new rows in {100 * advice.level:g} % of cases; the line "
+        f"in each is what dev rows say. Dots are {came}, by which nothing was chosen; an orange "
+        "diamond lies outside its bar."
     )
     return _figure("expected", expected_rows(advice), caption)
 
@@ -208,22 +209,29 @@ def gap_figure(advice: AdviceDocument | None) -> Figure | None:
         for row in rows[:12]
     )
     panel = Panel(
-        "chart-gaps", "Difference to the leader", "gaps", columns, f"Ways of training. {described}."
+        "chart-gaps", "Difference to the leader", "gaps", columns, f"Candidates. {described}."
     )
     level = f"{100 * advice.level:g} %"
-    when = "" if advice.length is None else f" after {advice.length:,} batches"
     caption = (
         f"Mean score of {listed(advice.judged)} minus that of {rows[0].name}, as estimated for rows "
-        f"not seen{when}, with {level} intervals. "
+        f"not seen, with {level} intervals. "
         f"Blue leads, dark may still be the best, grey is significantly behind ({level})."
     )
     specs = {"gaps": gap_dots(columns["row"], "difference in mean dev score")}
     return Figure("gaps", caption, (panel,), "none", specs)
 
 
+def metrics_of(advice: AdviceDocument) -> dict[str, str]:
+    """The metric of each task of which a score is said."""
+    found = {row.task: row.metric for row in advice.expected}
+    if advice.delivered is None:
+        return found
+    return {row.task: row.metric for row in advice.delivered.tasks} | found
+
+
 def _difference_bounds(advice: AdviceDocument) -> Bounds:
     """Of a difference of mean scores, by the widest of the metrics; without any, no bounds."""
-    every = [metric_bounds(row.metric).of_differences for row in advice.expected]
+    every = [metric_bounds(metric).of_differences for metric in metrics_of(advice).values()]
     reach = max((bounds.high for bounds in every), default=math.inf)
     return Bounds(-reach, reach)
 
@@ -233,92 +241,6 @@ def _standing(row: CandidateRow, advice: AdviceDocument) -> str:
     if row is advice.leader:
         return "leads"
     return "may be the best" if row.open else "out"
-
-
-def _spent_words(advice: AdviceDocument) -> str:
-    if advice.budget_seconds is None:
-        return f"{count_of(advice.batches_spent)} of {count_of(advice.batches)} batches were spent."
-    return f"{count_of(advice.batches_spent)} batches were spent in {duration(advice.seconds)}."
-
-
-def budget_figure(advice: AdviceDocument | None) -> Figure | None:
-    """What each stage cost, one after the other, and the leader's score after it."""
-    if advice is None or not advice.milestones:
-        return None
-    rows = advice.milestones
-    begins = [0.0, *(row.spent for row in rows[:-1])]
-    columns: Columns = {
-        "begin": [_whole(begin) for begin in begins],
-        "step": [_whole(row.spent) for row in rows],
-        "mean": [rounded(row.score) for row in rows],
-        "series": [row.stage for row in rows],
-        "cost": [
-            f"{count_of(row.spent - begin)} batches"
-            for row, begin in zip(rows, begins, strict=True)
-        ],
-        "leader": [row.leader for row in rows],
-        "shown": [number(row.score) for row in rows],
-        "open": [f"{len(row.open)} of {len(row.open) + len(row.out)}" for row in rows],
-    }
-    words = "; ".join(
-        f"{stage}: {cost}, then {leader} leads with {shown}"
-        for stage, cost, leader, shown in zip(
-            columns["series"], columns["cost"], columns["leader"], columns["shown"], strict=True
-        )
-    )
-    panel = Panel("chart-spending", "Batches by stage", "spending", columns, f"{words}.")
-    caption = (
-        f"Bands are stages, as wide as they cost; the line is the mean dev score of whoever led after "
-        f"each. It may fall: more seeds correct a lead that was luck. "
-        f"{_spent_words(advice)}"
-    )
-    stages = list(dict.fromkeys(columns["series"]))
-    specs = {"spending": budget_steps("batches spent", stages)}
-    return Figure("spending", caption, (panel,), "none", specs)
-
-
-def law_figure(advice: AdviceDocument | None) -> Figure | None:
-    """The evaluations of the chosen candidate, the law through them, and what it says of twice."""
-    outlook = advice.outlook if advice is not None else None
-    if outlook is None or outlook.law is None:
-        return None
-    law, found = outlook.law, outlook.evaluations
-    if not (math.isfinite(law.batches) and math.isfinite(law.more)):
-        return None  # no axis to draw it on
-    inside = [(x, y) for x, y in law.curve if x <= law.batches]
-    outside = [*inside[-1:], *((x, y) for x, y in law.curve if x > law.batches)]
-    gain, before = law.gain, law.before
-    after = before + gain.mean
-    columns: Columns = {key: [] for key in ("series", "step", "mean", "low", "high", "shown")}
-
-    def add(series: str, step: float, mean: float, low: float, high: float) -> None:
-        values = (series, _whole(step), rounded(mean), rounded(low), rounded(high), number(mean))
-        for key, value in zip(columns, values, strict=True):
-            columns[key].append(value)
-
-    for each in found:
-        add("evaluation", each.batches, each.score, each.score, each.score)
-    for series, points in (("law", inside), ("beyond the data", outside)):
-        for step, mean in points:
-            add(series, step, mean, mean, mean)
-    low, high = _known(gain.low, gain.mean), _known(gain.high, gain.mean)
-    add("expected", law.more, after, before + low, before + high)
-    columns["batches"] = [count_of(step) for step in columns["step"]]
-    columns["shown"][-1] = f"{number(after)} ({number(before + low)} to {number(before + high)})"
-    described = f"Mean dev score against batches. {outlook.words}"
-    panel = Panel("chart-law", "Score against batches", "law", columns, described)
-    caption = (
-        f"The law explains {law.explained:.0%} of the variance of "
-        f"{count_of(len(found))} evaluations (grey, the best so far of each seed). The broken part lies "
-        "beyond the data; the interval at its end is over seeds, widened by what the law was off when "
-        "it knew the first half only, and by what other laws that fit nearly as well say."
-    )
-    specs = {"law": law_curve(last=law.batches, more=law.more)}
-    return Figure("law", caption, (panel,), "none", specs)
-
-
-def _whole(batches: float) -> int | None:
-    return round(batches) if math.isfinite(batches) else None
 
 
 def _turned(gap: Interval) -> Interval:

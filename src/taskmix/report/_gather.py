@@ -66,7 +66,7 @@ def gather_report(
         (each for run in study.summaries(note=found.append) for each in run.under_each_label()),
         key=lambda run: (run.created, run.label),
     )
-    if not summaries and not found:
+    if not summaries and not found and advice is None:
         raise InputError(
             f"`{study.path}` should be a study, a folder with a folder for each run. Found no run in "
             "it. Train first, or check the path."

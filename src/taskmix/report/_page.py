@@ -11,11 +11,9 @@ import taskmix
 from taskmix.extras import require
 from taskmix.records import Study
 from taskmix.report._advice_figures import (
-    budget_figure,
     delivered_figure,
     expected_figure,
     gap_figure,
-    law_figure,
 )
 from taskmix.report._advice_words import advice_contents, delivered_contents
 from taskmix.report._charts import LABEL_COLOURS
@@ -38,7 +36,7 @@ from taskmix.report._words import (
     counted,
     decimals_for,
     duration,
-    explained_ways,
+    explained_candidates,
     headline,
     listed,
     number,
@@ -58,12 +56,10 @@ _SECTIONS = {  # title, and its name in the list of sections
     "weights": ("Weights of the losses over time", "Weights"),
 }
 _ADVICE_SECTIONS = {  # of a study with advice; the others are folded after these
-    "expected": "The plan",
-    "delivered": "Delivered",
-    "comparison": "Comparison",
+    "model": "The model",
+    "divide": "How to divide",
+    "delivered": "Training by the plan",
     "transfer": "Transfer",
-    "spending": "Budget",
-    "outlook": "More batches",
     "warnings": "Warnings",
     "repeat": "Repeat it",
 }
@@ -74,7 +70,7 @@ _TRANSFER_SECTIONS = {  # of a study of transfer without advice
     "effects": "Gains",
     "predictions": "Predictions",
 }
-_UNTITLED = ("scores", "variance", "gaps", "spending", "law")  # one panel says no more
+_UNTITLED = ("scores", "variance", "gaps")  # one panel says no more
 _HOW_TO_READ = (
     "How to read an interval: repeated with other seeds, 95 of 100 such intervals hold the true mean "
     "(Student's t over seeds). Labels are compared seed by seed; where the interval of the difference "
@@ -98,6 +94,7 @@ def _contents(data: ReportData, board: Scoreboard, figures: Mapping[str, Figure]
         ("runs", "Runs"),
         ("about", "Notes"),
     ]
+    has_runs = bool(data.runs) or advice is None  # advice may be of shallow models alone
     unfinished = [run for run in data.runs if run.status != "finished"]
     splits = list(dict.fromkeys(split for task in data.tasks for split in task.sizes))
     versions: dict[str, dict[str, None]] = {}
@@ -116,15 +113,20 @@ def _contents(data: ReportData, board: Scoreboard, figures: Mapping[str, Figure]
         "advice": advice,
         "transfer": transfer,
         "delivered": delivered,
-        "ways": [] if advice else explained_ways(data.labels),
+        "ways": [] if advice else explained_candidates(data.labels),
         "untitled": _UNTITLED,
         "first_sections": first,
         "sections": [
-            *([("delivered", "Delivered")] if delivered and "delivered" not in dict(first) else []),
-            ("scores", "Scores"),
+            *(
+                [("delivered", _ADVICE_SECTIONS["delivered"])]
+                if delivered and "delivered" not in dict(first)
+                else []
+            ),
+            *([("scores", "Scores")] if has_runs else []),
             *((section, short) for section, (_, short) in drawn.items()),
-            *tail,
+            *(tail if has_runs else tail[-1:]),
         ],
+        "has_runs": has_runs,
         "figure_sections": [(section, title) for section, (title, _) in drawn.items()],
         "best": board.lead.best if board.lead is not None else "",
         "table": _table(board),
@@ -176,9 +178,8 @@ def _first_sections(
         "groups": transfer is None or not transfer.groups,
         "effects": "effects" not in figures,
         "predictions": "predictions" not in figures,
-        "spending": "spending" not in figures,
         "delivered": "delivered" not in figures,
-        "outlook": advice is None or not advice["outlook"],
+        "model": advice is None or not advice["model"],
         "warnings": advice is None or not (advice["warnings"] or advice["remarks"]),
     }
     wanted = _TRANSFER_SECTIONS if advice is None else _ADVICE_SECTIONS
@@ -291,8 +292,6 @@ def _figures(data: ReportData, board: Scoreboard) -> dict[str, Figure]:
         expected_figure(data.advice),
         delivered_figure(data.comparison),
         gap_figure(data.advice),
-        budget_figure(data.advice),
-        law_figure(data.advice),
         score_figure(data, board),
         effect_figure(data.transfer),
         prediction_figure(data.transfer),

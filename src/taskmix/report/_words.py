@@ -1,6 +1,6 @@
 """Numbers and sentences as a reader wants them.
 
-Every page explains a way of training by one sentence, where it first stands. The names are those of the
+Every page explains a candidate by one sentence, where it first stands. The names are those of the
 adviser's candidates and of `taskmix train --policy`.
 """
 
@@ -125,18 +125,18 @@ _SENTENCES = {
 }
 
 
-def explain_way(name: str, words: str = "") -> str:
-    """What a way of training does, in a sentence; `words` are what is said of it where it is not known.
+def explain_candidate(name: str, words: str = "") -> str:
+    """What a candidate does, in a sentence; `words` are what is said of it where it is not known.
 
-    Ways that were made for these tasks (groups, tasks left out) are explained by their own words only.
+    Those that were made for these tasks (groups, tasks left out) are explained by their own words only.
     """
-    # Words of such a way may begin with the name of a task, so they stay as they are.
+    # Words of such a one may begin with the name of a task, so they stay as they are.
     return _SENTENCES.get(name.partition(":")[0], f"{words}." if words else "")
 
 
-def explained_ways(names: Iterable[str]) -> list[tuple[str, str]]:
-    """The ways among these names that can be explained, each with its sentence."""
-    return [(name, words) for name in names if (words := explain_way(name))]
+def explained_candidates(names: Iterable[str]) -> list[tuple[str, str]]:
+    """The candidates among these names that can be explained, each with its sentence."""
+    return [(name, words) for name in names if (words := explain_candidate(name))]
 
 
 MINUS = "\N{MINUS SIGN}"
