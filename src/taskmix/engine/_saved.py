@@ -57,6 +57,7 @@ from taskmix.training import Blend, PeerPart, TrainedModel, TrainedPart
 
 VERSION = 2  # 1, which is written still where it can be, has neither peers nor blends
 # Parameters that lie in files of Hugging Face's and PEFT's formats.
+LEARNED = "learned."  # what the names of tensors begin with that an encoding learned
 ELSEWHERE = ("encoder.network.", "encoder.adapters.")
 
 
@@ -179,13 +180,15 @@ def _save(
     described: Any = describe(architecture)
     if "vectors" in described:  # the file of word vectors: they are among the parameters
         described["vectors"] = None
+    learned = learned_by(run.architecture.encoding, tasks, encoded)
+    tensors = {name: value for name, value in learned.items() if isinstance(value, torch.Tensor)}
     file = f"model{place}.safetensors"
-    save_state(folder / file, state)
+    save_state(folder / file, {**state, **{LEARNED + name: each for name, each in tensors.items()}})
     return {
         "file": file,
         **more,
         "architecture": described,
-        "learned": learned_by(run.architecture.encoding, tasks, encoded),
+        "learned": {name: each for name, each in learned.items() if name not in tensors},
         "vectors": None if encoded.vectors is None else encoded.vectors.shape[1],
         "tasks": [asdict(Question.of(task)) for task in tasks],
         "answers": list(answers),
@@ -289,14 +292,15 @@ def _read(folder: Path, document: Mapping[str, Any], given: str | None) -> Train
         Question(**{**each, "labels": tuple(each["labels"]), "columns": tuple(each["columns"])})
         for each in document["tasks"]
     )
-    learned = document["learned"]
+    state = load_state(folder / Path(document["file"]).name)
+    names = [name for name in state if name.startswith(LEARNED)]
+    learned = document["learned"] | {name.removeprefix(LEARNED): state.pop(name) for name in names}
     empty = TaskSet(tuple(each.unanswered(_no_rows(each)) for each in questions))
     encoded = encode_with(architecture.encoding, learned, empty)
     if document["vectors"] is not None:
         vectors = torch.zeros(len(encoded.vocabulary), document["vectors"])
         encoded = replace(encoded, vectors=vectors)
     model = architecture.build(encoded)
-    state = load_state(folder / Path(document["file"]).name)
     try:
         missing, unknown = model.load_state_dict(state, strict=False)
     except RuntimeError as error:

@@ -14,7 +14,7 @@ from taskmix.models._sharing import Architecture
 from taskmix.models._text_convolution import TextConvolution
 from taskmix.models._tuning import Tuning, check_tuning, pretrained, usual_tuning
 from taskmix.models._window_bilstm import WindowBiLSTM
-from taskmix.tasks import WRITTEN, InputKind, TaskSet
+from taskmix.tasks import WRITTEN, InputKind, NgramEncoding, TaskSet
 
 WRITTEN_INPUTS: set[InputKind] = {"prompt", "passage"}  # inputs whose answers are text
 
@@ -36,8 +36,8 @@ def choose_architecture(
     >>> from taskmix.tasks import tables_as_tasks
     >>> texts = pa.table({"text": ["good film", "bad film"], "label": ["yes", "no"]})
     >>> architecture, tuning = choose_architecture("auto", tables_as_tasks({"a": {"train": texts}}))
-    >>> architecture.kernels, tuning  # texts are read by a convolution
-    ((3, 5, 7), None)
+    >>> architecture.reads, tuning  # texts are read as n-grams
+    (NgramEncoding(width=256), None)
     """
     kinds = {task.inputs for task in tasks}
     if "sequences" in kinds:
@@ -46,8 +46,8 @@ def choose_architecture(
             "labels. Load them with the column of their labels."
         )
     if word == "auto":
-        if kinds <= {"text", "pair"}:
-            word = "convolution"
+        if kinds <= {"text", "pair"}:  # by words in their order where something is said of them
+            word = "perceptron" if vectors is None and max_length is None else "convolution"
         elif kinds == {"table"}:
             word = "perceptron"
         elif kinds == {"tokens"}:
@@ -80,7 +80,8 @@ def choose_architecture(
         )
     match word:
         case "perceptron":
-            made: Architecture = Perceptron()
+            texts = kinds <= {"text", "pair"}
+            made: Architecture = Perceptron(reads=NgramEncoding()) if texts else Perceptron()
         case "convolution":
             made = TextConvolution(vectors=vectors, **length)
         case "bilstm":

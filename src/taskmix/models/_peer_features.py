@@ -33,7 +33,6 @@ from taskmix.tasks import (
     TaskSet,
     encode_with,
     learned_by,
-    texts_of,
 )
 
 Matrix: TypeAlias = Any  # [row, feature], an array or a sparse matrix of scipy's
@@ -101,14 +100,12 @@ class Texts:
 
     @classmethod
     def fit(cls, tables: Iterable[pa.Table]) -> Texts:
-        return cls(Ngrams.fit([text for table in tables for text in texts_of(table)]))
+        return cls(Ngrams.fit(list(tables)))
 
     def matrix(self, table: pa.Table) -> Matrix:
         from scipy import sparse
 
-        found = self.known.matrix(texts_of(table)) * np.float32(
-            np.sqrt(0.5)
-        )  # words and characters
+        found = self.known.matrix(table) * np.float32(np.sqrt(0.5))  # words and characters
         if "text2" not in table.column_names:
             return found
         first, second = found[::2], found[1::2]

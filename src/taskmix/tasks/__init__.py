@@ -25,7 +25,7 @@ from taskmix.tasks._encoding._inputs import (
     SubwordInputs,
     WindowInputs,
 )
-from taskmix.tasks._encoding._ngrams import Ngrams
+from taskmix.tasks._encoding._ngrams import NgramEncoding, Ngrams
 from taskmix.tasks._encoding._passages import PassageEncoding
 from taskmix.tasks._encoding._pooling import Pooling, find_pooling, is_causal, pool
 from taskmix.tasks._encoding._pretrained import (
@@ -95,6 +95,7 @@ __all__ = [
     "KeptByTable",
     "Metric",
     "NewRows",
+    "NgramEncoding",
     "Ngrams",
     "PaddedInputs",
     "PairInputs",

@@ -15,6 +15,7 @@ from taskmix.tasks._columns._spelling import spell
 from taskmix.tasks._columns._stack import StackedFiles
 from taskmix.tasks._encoding._assemble import Encoding
 from taskmix.tasks._encoding._encoded import EncodedTasks
+from taskmix.tasks._encoding._ngrams import NgramEncoding
 from taskmix.tasks._encoding._passages import PassageEncoding
 from taskmix.tasks._encoding._subwords import SubwordEncoding
 from taskmix.tasks._encoding._tables import TableEncoding, families_of
@@ -208,7 +209,7 @@ def _rows(given: Any) -> Rows:
 
 
 def learned_by(encoding: Encoding, tasks: TaskSet, encoded: EncodedTasks) -> dict[str, Any]:
-    """What an encoding learned from the `train` rows, as plain values.
+    """What an encoding learned from the `train` rows, as plain values and tensors.
 
     >>> import pyarrow as pa
     >>> texts = pa.table({"text": ["good film", "bad film"], "label": ["yes", "no"]})
@@ -217,8 +218,8 @@ def learned_by(encoding: Encoding, tasks: TaskSet, encoded: EncodedTasks) -> dic
     >>> learned_by(encoding, tasks, encoding.encode(tasks))
     {'vocabulary': ['<padding>', '<unknown>', 'film', 'bad', 'good']}
     """
-    if isinstance(encoding, TableEncoding):
-        return encoding.learned(tasks)
+    if isinstance(encoding, TableEncoding | NgramEncoding):
+        return dict(encoding.learned(tasks))
     if isinstance(encoding, WordEncoding | WindowEncoding):
         return {"vocabulary": list(encoded.vocabulary)}
     answers = encoded.extra.get("longest_answer")  # all that those of pretrained models learn
@@ -237,7 +238,13 @@ def encode_with(encoding: Encoding, learned: Mapping[str, Any], tasks: TaskSet) 
     [[2, 3], [1, 2]]
     """
     if isinstance(
-        encoding, TableEncoding | WordEncoding | WindowEncoding | SubwordEncoding | PassageEncoding
+        encoding,
+        TableEncoding
+        | NgramEncoding
+        | WordEncoding
+        | WindowEncoding
+        | SubwordEncoding
+        | PassageEncoding,
     ):
         return encoding.encode_with(learned, tasks)
     return encoding.encode(tasks)

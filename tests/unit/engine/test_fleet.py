@@ -22,6 +22,7 @@ from fleet_toys import (
 from taskmix.engine import Optimization
 from taskmix.models import Perceptron, TextConvolution, WindowBiLSTM
 from taskmix.policies import Fixed, SizeProportional, Tempered, Uniform
+from taskmix.tasks import NgramEncoding
 from taskmix.weighting import Equal, FixedWeights
 
 DECISIONS: list[Any] = [Equal(), None]  # all tasks every step, or one drawn
@@ -117,6 +118,16 @@ def test_text_convolutions_read_texts_and_pairs_as_alone(
         head_dropout=0.3 if words == "learned" else 0.0,
     )
     subsets = (("two", "three"), ("long", "two"), ("pair", "two", "long"), ("pair",))
+    base = changed(RUN, architecture, source=text_source(tmp_path))
+    side_by_side(runs_of(base, subsets, steps=12, weighting=weighting), tmp_path)
+
+
+@pytest.mark.parametrize("weighting", DECISIONS, ids=["all", "drawn"])
+def test_perceptrons_on_ngrams_read_texts_and_pairs_as_alone(
+    tmp_path: Path, weighting: Any
+) -> None:
+    architecture = Perceptron(hidden=(8,), reads=NgramEncoding(width=24))
+    subsets = (("two", "three"), ("long", "two"), ("pair", "two", "long"), ("pair",), ("three",))
     base = changed(RUN, architecture, source=text_source(tmp_path))
     side_by_side(runs_of(base, subsets, steps=12, weighting=weighting), tmp_path)
 

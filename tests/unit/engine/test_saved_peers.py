@@ -8,12 +8,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import torch
 
-from taskmix.engine import DigitsSource, Here, Run, load_model, save_models
+from taskmix.engine import (
+    DigitsSource,
+    FolderSource,
+    Here,
+    Run,
+    load_model,
+    save_models,
+    trained_model,
+)
 from taskmix.errors import OptionError, RecordError
-from taskmix.models import LinearPeer, Perceptron, TreesPeer
+from taskmix.models import LinearPeer, Perceptron, TreesPeer, choose_architecture
 from taskmix.records import Study, load_state, save_state
 from taskmix.training import Blend, PeerPart, TrainedModel, blended
 
@@ -66,6 +75,29 @@ def test_a_folder_without_peers_is_one_that_older_versions_read(world: Any, tmp_
     document = json.loads((folder / "model.json").read_text())
     assert document["version"] == 1
     assert not {"peers", "blends"} & document.keys()
+
+
+def test_a_network_on_ngrams_and_a_peer_of_texts_answer_as_before(tmp_path: Path) -> None:
+    lines = [
+        f"{'good' if n % 2 else 'bad'} film number {n},{'yes' if n % 2 else 'no'}"
+        for n in range(60)
+    ]
+    (tmp_path / "films.csv").write_text("\n".join(["text,label", *lines]) + "\n")
+    study, source = Study(tmp_path / "study"), FolderSource(path=str(tmp_path / "films.csv"))
+    architecture, _ = choose_architecture("auto", source.load())
+    run = Run(label="net", source=source, architecture=architecture, steps=40, seed=0)
+    Here(workers=1).run([run], study)
+    name, tasks = source.load().names[0], source.load()
+    peer = LinearPeer().fit(tasks)
+    mean = {name: Blend(members=(0, 1), weights=(0.5, 0.5), temperatures=(1.0, 1.0))}
+    folder = save_models(tmp_path / "m", [(run, [])], study, peers=[(peer, [])], blends=mean)
+    (tmp_path / "films.csv").unlink()
+    new = [{"text": "a good one"}, {"text": "quite bad"}]
+    network = trained_model([(run, [name])], study).probabilities(new)
+    linear = peer.outputs(name, pa.table({"text": ["a good one", "quite bad"]})).exp().numpy()
+    found = load_model(folder)
+    np.testing.assert_allclose(found.probabilities(new), (network + linear) / 2, atol=1e-6)
+    assert [answer["label"] for answer in found.predict(new)] == ["yes", "no"]
 
 
 def _other_tree(state: dict[str, torch.Tensor]) -> None:
