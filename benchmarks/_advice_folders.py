@@ -120,7 +120,9 @@ def inputs_of(row: Row) -> Hashable:
 
 def texts(folder: Path, tasks: Mapping[Path, int], seed: int) -> None:
     found = {
-        path.name: drawn({split: read_texts(path, split) for split in SPLITS}, train, seed=seed)
+        path.name: drawn(
+            {split: read_texts(path, split) for split in SPLITS}, train, seed=seed, test=200
+        )
         for path, train in tasks.items()
     }
     write(folder, without_seen(found, inputs_of))

@@ -77,13 +77,14 @@ def short(task: Task, generator: np.random.Generator) -> Task:
 
 
 def named(advised: Any, spoiled: Spoiled) -> dict[str, bool]:
-    """Whether each kind of harm was told, with the right names, and the shuffled task left out."""
-    document = advised.document
-    wrong = spoiled.names["shuffled"]
-    found = {"shuffled": wrong <= set(document.unlearned) and not wrong & set(document.plan.tasks)}
-    for harm, kind in KINDS.items():
-        found[harm] = any(
-            kind in each.kind and spoiled.names[harm] <= set(each.tasks)
+    """Whether each kind of harm was told with the right names, and the plan is without the shuffled."""
+    document, wrong = advised.document, spoiled.names["shuffled"]
+    found = {
+        kind: any(
+            words in each.kind and spoiled.names[kind] <= set(each.tasks)
             for each in document.findings
         )
-    return found
+        for kind, words in KINDS.items()
+    }
+    found["shuffled"] = wrong <= set(document.unlearned)
+    return found | {"left out": not wrong & set(document.plan.tasks)}

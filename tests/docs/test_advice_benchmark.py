@@ -71,4 +71,5 @@ def test_four_harmful_tasks_are_added_and_asked_for_by_name(
         "copy": False,
         "leaking": True,
         "few rows": False,
+        "left out": True,
     }
