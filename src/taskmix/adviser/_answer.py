@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from taskmix.adviser._advice import Advice
-from taskmix.adviser._adviser import choose
+from taskmix.adviser._adviser import SIMPLEST, choose
 from taskmix.adviser._candidates import together
 from taskmix.adviser._deliver import Delivered
 from taskmix.adviser._judge import Race
@@ -74,7 +74,7 @@ def chosen_plan(advice: Advice) -> Plan:
     """How to divide; where no network was trained, all that can be learned together."""
     left_out = {*advice.unlearned, *spoiled(advice.findings)}
     if advice.race is not None:
-        return choose(advice.race, advice.entries, left_out=bool(left_out))
+        return choose(advice.race, advice.entries, left_out=left_out)
     names = [name for name in advice.tasks.names if name not in left_out] or advice.tasks.names
     targets = [name for name in advice.targets if name in names] or list(names)
     return together("uniform", "all tasks, equally often", names, targets=targets)
@@ -281,7 +281,10 @@ def _division(advice: Advice, race: Race, chosen: Plan) -> str:
             f"How you divide hardly matters here: {alike} candidates are within {within} ({level}). "
             f"Take the plainest: {lowered}."
         )
-    lead = "the leader so far" if chosen.name == race.leader.name else "the plainest of them"
+    lead = "the leader so far"
+    if chosen.name != race.leader.name:
+        plain = "the plainest of them"
+        lead = plain if chosen.name in SIMPLEST else "the best without what teaches nothing"
     words = (
         f"How to divide is not settled: {len(race.open)} of {tried} candidates may be the best. "
     )
