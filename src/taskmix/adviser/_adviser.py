@@ -348,7 +348,12 @@ class Adviser:
 
     @property
     def _judged(self) -> tuple[str, ...]:
-        return judged_targets(self._targets, unlearned(self._learned))
+        return judged_targets(self._targets, self._left_out)
+
+    @property
+    def _left_out(self) -> tuple[str, ...]:
+        """What no plan should train: scores of it would count for those that train it alone."""
+        return (*unlearned(self._learned), *spoiled(self._findings))
 
     def _deliver(self, race: Race | None) -> Delivered | None:
         """The blend; None where there is nothing to blend, as for text that is written."""
@@ -360,8 +365,7 @@ class Adviser:
         entries = fair_entries(runs.entries, self._tasks, self._judged)
         members, batches, plan = list(self._peers), 0, None
         if race is not None:
-            left_out = {*unlearned(self._learned), *spoiled(self._findings)}
-            plan = choose(race, entries, left_out=left_out)
+            plan = choose(race, entries, left_out=self._left_out)
             self._tell("deliver", f"The network of {plan.name} with a fresh seed, to be blended.")
             trained = train_network(plan, entries[plan.name], runs, self._judged)
             if trained is not None:

@@ -14,7 +14,7 @@ from taskmix.adviser._candidates import together
 from taskmix.adviser._deliver import Delivered
 from taskmix.adviser._judge import Race
 from taskmix.adviser._promise import promised_of_model, promised_scores
-from taskmix.adviser._propose import harmful_tasks, spoiled
+from taskmix.adviser._propose import harmful_tasks
 from taskmix.adviser._scores import Entry, mean_comparable
 from taskmix.adviser._would_help import what_would_help
 from taskmix.engine import Run
@@ -72,10 +72,9 @@ def answer(advice: Advice, study: Study) -> Answer:
 
 def chosen_plan(advice: Advice) -> Plan:
     """How to divide; where no network was trained, all that can be learned together."""
-    left_out = {*advice.unlearned, *spoiled(advice.findings)}
     if advice.race is not None:
-        return choose(advice.race, advice.entries, left_out=left_out)
-    names = [name for name in advice.tasks.names if name not in left_out] or advice.tasks.names
+        return choose(advice.race, advice.entries, left_out=advice.left_out)
+    names = [n for n in advice.tasks.names if n not in advice.left_out] or advice.tasks.names
     targets = [name for name in advice.targets if name in names] or list(names)
     return together("uniform", "all tasks, equally often", names, targets=targets)
 
