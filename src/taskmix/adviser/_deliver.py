@@ -181,9 +181,10 @@ def _train(
     if not known and runs.spending.cost(runs.name, batches, count) > runs.spending.left:
         return None
     begin = runs.timer.used()
-    results = runs.executor.run(list(made), runs.study)
+    done = runs.executor.run(list(made), runs.study)
+    results = runs.unless_stopped(done, late=runs.timer.is_over())
     runs.spending.spend(runs.name, batches, 1, runs.timer.used() - begin)
-    return made if all(each.is_done for each in results) else None
+    return made if results and all(each.is_done for each in results) else None
 
 
 def _refitted(
