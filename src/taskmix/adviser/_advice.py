@@ -11,6 +11,7 @@ from taskmix.adviser._deliver import Delivered
 from taskmix.adviser._judge import Race
 from taskmix.adviser._learned import Learned, unlearned
 from taskmix.adviser._members import Member
+from taskmix.adviser._propose import spoiled
 from taskmix.adviser._scores import Entry, judged_targets
 from taskmix.errors import OptionError
 from taskmix.models import Architecture
@@ -86,6 +87,11 @@ class Advice:
         return known and not self.learned_together
 
     @property
+    def left_out(self) -> tuple[str, ...]:
+        """What no plan should train: it teaches nothing, is there twice, or tells its own labels."""
+        return (*self.unlearned, *spoiled(self.findings))
+
+    @property
     def judged(self) -> tuple[str, ...]:
-        """The targets whose scores count: of the others there is only noise."""
-        return judged_targets(self.targets, self.unlearned)
+        """The targets whose scores count: the others no plan should train."""
+        return judged_targets(self.targets, self.left_out)

@@ -114,9 +114,9 @@ def advise(
     a folder of PEFT, whose adapters every run begins with.
 
     `budget` is a time ("5m", or 300 seconds) or a number of batches ("16000-steps"); candidates are
-    compared by runs of `steps` batches, or of what the budget allows. What is delivered blends the
-    best network and the best shallow models, trained again on train and dev rows; with `refit=False` it
-    stays as it was checked.
+    compared by runs of `steps` batches, or of what the budget allows. What is delivered is a blend of
+    the best network and the best shallow models, trained again on train and dev rows; with `refit=False`
+    it stays as it was checked.
 
     Runs are done by `executor`: unless one is given, in this process, one after another, or with
     `workers` of 2 and more in processes of their own (call it under `if __name__ == "__main__":` then).

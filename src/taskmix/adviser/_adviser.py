@@ -11,7 +11,7 @@ does the same again, at no cost for what is done, and goes on.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -348,7 +348,12 @@ class Adviser:
 
     @property
     def _judged(self) -> tuple[str, ...]:
-        return judged_targets(self._targets, unlearned(self._learned))
+        return judged_targets(self._targets, self._left_out)
+
+    @property
+    def _left_out(self) -> tuple[str, ...]:
+        """What no plan should train: scores of it would count for those that train it alone."""
+        return (*unlearned(self._learned), *spoiled(self._findings))
 
     def _deliver(self, race: Race | None) -> Delivered | None:
         """The blend; None where there is nothing to blend, as for text that is written."""
@@ -360,8 +365,7 @@ class Adviser:
         entries = fair_entries(runs.entries, self._tasks, self._judged)
         members, batches, plan = list(self._peers), 0, None
         if race is not None:
-            left_out = bool(unlearned(self._learned) or spoiled(self._findings))
-            plan = choose(race, entries, left_out=left_out)
+            plan = choose(race, entries, left_out=self._left_out)
             self._tell("deliver", f"The network of {plan.name} with a fresh seed, to be blended.")
             trained = train_network(plan, entries[plan.name], runs, self._judged)
             if trained is not None:
@@ -430,23 +434,30 @@ class Adviser:
         self.tell(News(stage=stage, words=words, spent=share, left=left))
 
 
-SIMPLEST = ("uniform", "size", "equal", "single")  # what one would do without advice
-SIMPLEST_WITHOUT = ("without", "equal without", "single")  # the same for tasks that can be learned
+# What one would do without advice, with the tasks that teach nothing or without.
+SIMPLEST = ("uniform", "without", "size", "equal", "equal without", "single")
 AS_GOOD = 0.3  # half-widths of its interval, by which a simple candidate may trail the leader
 
 
-def choose(race: Race, entries: Mapping[str, Sequence[Entry]], *, left_out: bool) -> Plan:
-    """The leader, or the simplest of those that are as good for all one knows."""
-    # What nothing was learned from is no part of a plain way: it would take its share for nothing.
-    names = SIMPLEST_WITHOUT if left_out and "without" in entries else SIMPLEST
+def choose(
+    race: Race, entries: Mapping[str, Sequence[Entry]], *, left_out: Collection[str]
+) -> Plan:
+    """The leader, or the simplest of those that are as good for all one knows.
+
+    One that trains what should be left out is chosen only where all others are known to be worse.
+    """
+    plans = {each.name: entries[each.name][0].candidate for each in race.standings}
+    may = [each for each in race.standings if each.is_open]
+    may = [each for each in may if not {*left_out} & {*plans[each.name].tasks}] or may
+    best = may[0]
     for each in sorted(
-        (each for each in race.standings if each.name in names and each.is_open),
-        key=lambda each: names.index(each.name),
+        (each for each in may if each.name in SIMPLEST),
+        key=lambda each: SIMPLEST.index(each.name),
     ):
-        alike = each.name in race.alike and race.leader.name in race.alike
-        if alike or each.behind.mean <= AS_GOOD * each.behind.half_width:
-            return entries[each.name][0].candidate
-    return entries[race.leader.name][0].candidate
+        alike = each.name in race.alike and best.name in race.alike
+        if alike or each.behind.mean - best.behind.mean <= AS_GOOD * each.behind.half_width:
+            return plans[each.name]
+    return plans[best.name]
 
 
 def _words_of_end(race: Race) -> str:

@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from taskmix.adviser._advice import Advice
-from taskmix.adviser._adviser import choose
+from taskmix.adviser._adviser import SIMPLEST, choose
 from taskmix.adviser._candidates import together
 from taskmix.adviser._deliver import Delivered
 from taskmix.adviser._judge import Race
 from taskmix.adviser._promise import promised_of_model, promised_scores
-from taskmix.adviser._propose import harmful_tasks, spoiled
+from taskmix.adviser._propose import harmful_tasks
 from taskmix.adviser._scores import Entry, mean_comparable
 from taskmix.adviser._would_help import what_would_help
 from taskmix.engine import Run
@@ -72,10 +72,9 @@ def answer(advice: Advice, study: Study) -> Answer:
 
 def chosen_plan(advice: Advice) -> Plan:
     """How to divide; where no network was trained, all that can be learned together."""
-    left_out = {*advice.unlearned, *spoiled(advice.findings)}
     if advice.race is not None:
-        return choose(advice.race, advice.entries, left_out=bool(left_out))
-    names = [name for name in advice.tasks.names if name not in left_out] or advice.tasks.names
+        return choose(advice.race, advice.entries, left_out=advice.left_out)
+    names = [n for n in advice.tasks.names if n not in advice.left_out] or advice.tasks.names
     targets = [name for name in advice.targets if name in names] or list(names)
     return together("uniform", "all tasks, equally often", names, targets=targets)
 
@@ -259,6 +258,8 @@ def _contents(advice: Advice, found: Delivered) -> str:
         "trained again on train and dev rows; what was checked lies beside it"
         if found.is_refitted
         else "trained on train rows"
+        if not advice.options.refit
+        else "trained again on train and dev rows as far as could be"
     )
     return f"The model: {what}, {again}. It answers for all {len(found.of_task)} tasks."
 
@@ -281,7 +282,10 @@ def _division(advice: Advice, race: Race, chosen: Plan) -> str:
             f"How you divide hardly matters here: {alike} candidates are within {within} ({level}). "
             f"Take the plainest: {lowered}."
         )
-    lead = "the leader so far" if chosen.name == race.leader.name else "the plainest of them"
+    lead = "the leader so far"
+    if chosen.name != race.leader.name:
+        plain = "the plainest of them"
+        lead = plain if chosen.name in SIMPLEST else "the best without what teaches nothing"
     words = (
         f"How to divide is not settled: {len(race.open)} of {tried} candidates may be the best. "
     )

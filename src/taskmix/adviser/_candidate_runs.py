@@ -139,7 +139,7 @@ class CandidateRuns:
         if not late:
             self.spending.spend(self.name, self.length.batches, self._charged(asked, new), took)
         rest = iter(by_place[place] for place in range(len(flat)))
-        return [self._unless_stopped([next(rest) for _ in some], late=late) for some in runs]
+        return [self.unless_stopped([next(rest) for _ in some], late=late) for some in runs]
 
     def _charged(self, asked: Sequence[Asked], new: int) -> int:
         """Candidates that count as spent: of seconds the new ones, of steps all but merged ones."""
@@ -147,7 +147,8 @@ class CandidateRuns:
             return new
         return sum(candidate.merge is None for candidate, _ in asked)
 
-    def _unless_stopped(self, results: list[Executed], *, late: bool) -> list[Executed] | None:
+    def unless_stopped(self, results: list[Executed], *, late: bool) -> list[Executed] | None:
+        """The results; None where the budget stopped some of them. Whoever else did is told."""
         stopped = [each for each in results if each.outcome in ("stopped", "busy")]
         if not stopped:
             return results

@@ -33,6 +33,7 @@ Array = NDArray[np.float64]
 PLAIN = ("single", "uniform", "size", "tempered", "equal")  # what anyone would train
 NETWORK = "network"
 FRESH = 10_000  # added to the first seed: what is delivered is trained with a seed of its own
+BOTH = 3.0  # trainings of the network that have to be paid for: to check, on all rows, and some air
 LONGER = 2  # times the runs, where the best evaluation was the last and the budget pays for it
 MOST_STRETCH = 1.5  # times the batches, where dev rows come to those of train
 
@@ -79,7 +80,7 @@ def final_batches(entries: Sequence[Entry], runs: CandidateRuns, judged: Sequenc
         return whole
     if place == count - 1 and count > 1:
         longer = LONGER * whole
-        both = 2 * runs.spending.cost(runs.name, longer)
+        both = runs.spending.cost(runs.name, longer, BOTH)
         return longer if both <= runs.spending.left else whole
     return max(round(whole * (place + 1) / count), 1)
 
@@ -121,12 +122,11 @@ def deliver(
     tasks = runs.template.load()
     seed = runs.first_seed
     blends = fit_blends(members, tasks, targets, judged, seed=seed)
-    final = blends.members
-    refitted = False
-    if refit:
-        again = _refitted(blends.members, batches, runs, plan, tasks, seed)
-        refitted = again is not None
-        final = again or final
+    final = tuple(
+        _refitted(member, batches, runs, plan, tasks, seed) if refit else member
+        for member in blends.members
+    )
+    refitted = all(new is not old for new, old in zip(final, blends.members, strict=True))
     split = "test" if all(len(tasks[name].splits.get("test", ())) for name in judged) else "dev"
     checked = blends.outputs(tasks, "test") if split == "test" else dict(blends.dev)
     last = replace(blends, members=final).outputs(tasks, "test") if split == "test" else checked
@@ -181,46 +181,46 @@ def _train(
     if not known and runs.spending.cost(runs.name, batches, count) > runs.spending.left:
         return None
     begin = runs.timer.used()
-    results = runs.executor.run(list(made), runs.study)
+    done = runs.executor.run(list(made), runs.study)
+    results = runs.unless_stopped(done, late=runs.timer.is_over())
     runs.spending.spend(runs.name, batches, 1, runs.timer.used() - begin)
-    return made if all(each.is_done for each in results) else None
+    return made if results and all(each.is_done for each in results) else None
 
 
 def _refitted(
-    members: Sequence[Member],
+    member: Member,
     batches: int,
     runs: CandidateRuns,
     plan: Plan | None,
     tasks: TaskSet,
     seed: int,
-) -> tuple[Member, ...] | None:
-    """The members trained on train and dev together; None where the network cannot be."""
-    found = []
-    template = replace(runs.template, source=RefitSource(source=runs.template.source))
+) -> Member:
+    """A member trained on train and dev together; as it is where it cannot be, or there is no time."""
+    if member.peer is not None:
+        again = member.peer.peer.fit(
+            tasks, splits=("train", "dev"), encoding=member.encoding, seed=seed
+        )
+        test = {
+            name: again.outputs(name, tasks[name].splits["test"].inputs).double().numpy()
+            for name in member.test
+        }
+        return replace(member, peer=again, test=test)
     own = isinstance(runs.template.architecture.encoding, HeldEncoding)
-    for member in members:
-        if member.peer is not None:
-            again = member.peer.peer.fit(
-                tasks, splits=("train", "dev"), encoding=member.encoding, seed=seed
-            )
-            test = {
-                name: again.outputs(name, tasks[name].splits["test"].inputs).double().numpy()
-                for name in member.test
-            }
-            found.append(replace(member, peer=again, test=test))
-            continue
-        if own or plan is None or plan.merge is not None:
-            return None  # inputs of one's own are not joined, and a merge is chosen by dev rows
-        before = sum(len(task.splits["train"]) for task in tasks if "train" in task.splits)
-        more = sum(task.sizes.get("dev", 0) for task in tasks)
-        stretched = round(batches * min(1 + more / max(before, 1), MOST_STRETCH))
-        made = _final_runs(plan, template, stretched, seed + FRESH)
-        done = _train(made, runs, stretched, count=1)
-        if done is None:
-            return None
-        with_test = network_member(plan, done, template.load(), runs.study, name=member.name)
-        found.append(replace(with_test, dev=member.dev))
-    return tuple(found)
+    if own or plan is None or plan.merge is not None:
+        return member  # inputs of one's own are not joined, and a merge is chosen by dev rows
+    before = sum(len(task.splits["train"]) for task in tasks if "train" in task.splits)
+    more = sum(task.sizes.get("dev", 0) for task in tasks)
+    stretched = round(batches * min(1 + more / max(before, 1), MOST_STRETCH))
+    template = replace(runs.template, source=RefitSource(source=runs.template.source))
+    made = _final_runs(plan, template, stretched, seed + FRESH)
+    done = _train(made, runs, stretched, count=1)
+    if done is None:
+        runs.notes.append(
+            "There was no time to train the network again on train and dev rows: it stays as checked."
+        )
+        return member
+    found = network_member(plan, done, template.load(), runs.study, name=member.name)
+    return replace(found, dev=member.dev)
 
 
 def _best(

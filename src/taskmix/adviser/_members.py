@@ -192,7 +192,8 @@ def gain_on(
         return None
     error = float(np.sqrt(sum(float(part @ part) for part in parts.values())))
     half = normal_quantile(level) * max(error, 1e-12)
-    return Interval(float(gain), float(gain - half), float(gain + half), len(known), level)
+    rows = sum(len(tasks[name].splits[split].targets) for name in known)
+    return Interval(float(gain), float(gain - half), float(gain + half), rows, level)
 
 
 def credits_of(task: Task, split: str, outputs: Array) -> Array:

@@ -166,6 +166,6 @@ def mean_comparable(tasks: TaskSet, scores: ByTask, names: Sequence[str]) -> flo
     return float(np.mean(known)) if known else float("nan")
 
 
-def judged_targets(targets: tuple[str, ...], unlearned: Sequence[str]) -> tuple[str, ...]:
-    """The targets whose scores count; where nothing was learned of any, all of them."""
-    return tuple(name for name in targets if name not in unlearned) or targets
+def judged_targets(targets: tuple[str, ...], left_out: Sequence[str]) -> tuple[str, ...]:
+    """The targets whose scores count; where all should be left out, all of them."""
+    return tuple(name for name in targets if name not in left_out) or targets

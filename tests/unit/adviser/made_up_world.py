@@ -8,11 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 
 from taskmix.adviser import Advised, AdviseOptions, Budget, News, advise_on
 from taskmix.engine import DigitsSource, Executed, Run, TaskSource
 from taskmix.models import Architecture, Perceptron
 from taskmix.records import Study
+from taskmix.tasks import Split, Task, TaskSet
 
 REAL, SHUFFLED = ("half", "parity", "prime"), ("shuffled_parity",)
 TASKS = (*REAL, *SHUFFLED)
@@ -34,6 +36,7 @@ class World:
     noise: float = 0.002
     left: int | None = None
     fails: Callable[[Run], bool] = lambda run: False
+    metric: str = "accuracy"
     curve: Callable[[Run, str, float], float] | None = None  # a dev score after so many batches
     done: list[Run] = field(default_factory=list)
 
@@ -64,28 +67,68 @@ class World:
                 error = "the loss was not finite"
                 return Executed(outcome="failed", summary=folder.summary(), error=error)
             luck = np.random.default_rng(int(folder.name, 16)).normal(0, self.noise)
+            final, best = {name: self.scorer(run, name) for name in names}, run.steps
             if self.curve is not None:
-                for step in sorted({max(run.steps * part // 8, 1) for part in range(1, 9)}):
-                    batches = run.cost_of(step)
-                    rows = [
-                        (name, "dev", "accuracy", self.curve(run, name, batches) + luck)
-                        for name in names
-                    ]
-                    writer.add_scores(step, rows)
+                curve = self._evaluate(run, names)
+                for step, values in curve.items():
+                    writer.add_scores(
+                        step, [(n, "dev", self.metric, value + luck) for n, value in values.items()]
+                    )
+                best = max(curve, key=lambda step: sum(curve[step].values()))
+                final = curve[best]
             scores = [
-                (name, split, metric, value if metric == "accuracy" else 1 - value)
+                (name, split, metric, 1 - value if metric == "loss" else value)
                 for name in names
-                for value in [self._final(run, name) + luck]
+                for value in [final[name] + luck]
                 for split in ("dev", "test")
-                for metric in ("accuracy", "loss")
+                for metric in (self.metric, "loss")
             ]
-            writer.finish(scores=scores, best_step=run.steps, step=run.steps)
+            writer.finish(scores=scores, best_step=best, step=run.steps)
         return Executed(outcome="finished", summary=folder.summary())
 
-    def _final(self, run: Run, task: str) -> float:
-        if self.curve is not None:
-            return self.curve(run, task, run.cost_of(run.steps))
-        return self.scorer(run, task)
+    def _evaluate(self, run: Run, names: Sequence[str]) -> dict[int, dict[str, float]]:
+        assert self.curve is not None
+        steps = sorted({max(run.steps * part // 8, 1) for part in range(1, 9)})
+        return {
+            step: {name: self.curve(run, name, run.cost_of(step)) for name in names}
+            for step in steps
+        }
+
+
+@dataclass(frozen=True)
+class Given:
+    """A source of tasks that are there already."""
+
+    tasks: tuple[Task, ...]
+
+    def __init__(self, *tasks: Task) -> None:
+        object.__setattr__(self, "tasks", tasks)
+
+    def load(self) -> TaskSet:
+        return TaskSet(self.tasks)
+
+
+def classes(
+    name: str, rows: int, share: float = 0.5, metric: str = "accuracy", *, tells: bool = False
+) -> Task:
+    """Two classes, so many of the second; a column of its own may tell which."""
+    targets = (np.arange(rows) < share * rows).astype(np.int64)
+    inputs = np.random.default_rng(sum(map(ord, name))).normal(size=(3, rows))
+    splits = {
+        split: Split(
+            pa.table({"x": values, "y": targets.astype(float) if tells else values}), targets
+        )
+        for split, values in zip(("train", "dev", "test"), inputs, strict=True)
+    }
+    return Task(
+        name=name,
+        kind="classification",
+        inputs="table",
+        labels=("no", "yes"),
+        metric=metric,
+        source=name,
+        splits=splits,
+    )
 
 
 class _AnsweredError(Exception):
