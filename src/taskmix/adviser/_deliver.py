@@ -183,7 +183,8 @@ def _train(
     begin = runs.timer.used()
     done = runs.executor.run(list(made), runs.study)
     results = runs.unless_stopped(done, late=runs.timer.is_over())
-    runs.spending.spend(runs.name, batches, 1, runs.timer.used() - begin)
+    if not known or not runs.spending.by_clock:
+        runs.spending.spend(runs.name, batches, 1, runs.timer.used() - begin)
     return made if results and all(each.is_done for each in results) else None
 
 
