@@ -104,7 +104,7 @@ STORIES: dict[str, tuple[str, ...]] = {
         f"transfer in/tables {QUICK} --out other",
     ),
     "advise": (
-        "advise in/tables --only card,fraud,noise --budget 800-steps --steps 30 --train-steps 60 "
+        "advise in/tables --only card,fraud,noise --budget 800-steps --steps 30 "
         f"--learning-rate 0.02 --batch-size 8 --out advice {ALONE}",
         "report advice",
         "plan show advice/plan.json",
