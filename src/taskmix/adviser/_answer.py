@@ -24,7 +24,7 @@ from taskmix.records import Study
 from taskmix.tasks import find_metric
 
 BASELINES = ("single", "uniform", "size", "equal")  # what others would have done
-MOST_TIMES = 50.0  # the dev rows: where more would be needed, more of them are no advice
+MOST_TIMES = 10.0  # the dev rows: where more would be needed, more of them are no advice
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -303,7 +303,7 @@ def _what_would_tell(advice: Advice, race: Race) -> str:
         if times <= MOST_TIMES:
             wanted = _rounded_up(rows * times)
             return f"About {wanted:,} dev rows would tell; there are {rows:,}."
-        return "No number of dev rows that is easily had would tell."
+        return "More dev rows than are easily had would tell."
     return "More seeds would tell, so a larger budget."
 
 

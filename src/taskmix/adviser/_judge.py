@@ -60,6 +60,7 @@ class Race:
     level: float = 0.9
     alike: tuple[str, ...] = ()  # the first ones, of which none is far from another
     within: float = math.nan  # how far apart those may be
+    open_within: float = math.nan  # and all that may be the best
 
     @property
     def leader(self) -> Standing:
@@ -118,6 +119,7 @@ def judge(
             )
         )
     alike, within = _alike(draws[:, order], level)
+    opened = [names.index(each.name) for each in standings if each.is_open]
     return Race(
         standings=tuple(standings),
         noise=noise,
@@ -125,6 +127,7 @@ def judge(
         level=level,
         alike=tuple(names[place] for place in order[:alike]) if alike > 1 else (),
         within=within,
+        open_within=_apart(draws[:, opened], level),
     )
 
 
@@ -132,11 +135,16 @@ def _alike(draws: Array, level: float) -> tuple[int, float]:
     """How many of the first ones lie within `SAME` of each other, all at once, and within what."""
     count, within = 1, math.nan
     for many in range(2, draws.shape[1] + 1):
-        apart = float(np.quantile(np.ptp(draws[:, :many], axis=1), 1 - (1 - level) / CHOSEN))
+        apart = _apart(draws[:, :many], level)
         if apart > SAME:
             break
         count, within = many, apart
     return count, within
+
+
+def _apart(draws: Array, level: float) -> float:
+    """How far apart some candidates are at most."""
+    return float(np.quantile(np.ptp(draws, axis=1), 1 - (1 - level) / CHOSEN))
 
 
 def _row_error(rows: Array | None) -> float:

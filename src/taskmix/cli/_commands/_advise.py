@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 # Steps, so that everyone sees the same answer: with all that comes before and after, half a minute of
 # one core.
-DEMO_BUDGET = "20000-steps"
+DEMO_BUDGET = "8000-steps"
 _MOST_WARNINGS = 8  # on a terminal; the page has all of them
 
 
