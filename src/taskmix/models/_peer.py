@@ -7,45 +7,42 @@ a second fit, on the dev rows too, needs no rows to choose by.
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any, Protocol, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 import pyarrow as pa
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from taskmix.errors import InputError, OptionError
-from taskmix.models._peer_answer import TaskAnswer, pack_answers, unpack_answers
-from taskmix.models._peer_features import READABLE, PeerFeatures
+from taskmix.models._peer_answer import TaskAnswer, dev_loss, task_answers
+from taskmix.models._peer_features import READABLE, PeerFeatures, Texts, Vectors, Windows
 from taskmix.models._peer_linear import (
     STRENGTHS,
     USUAL_STRENGTH,
     LinearGroup,
     LinearScores,
-    PeerRows,
     Sharing,
-    rows_with_target,
     shared_groups,
-    stacked,
 )
+from taskmix.models._peer_rows import PeerRows, lengths_of, peer_rows
+from taskmix.models._peer_state import pack_state, unpack_state
 from taskmix.models._peer_tags import USUAL_WEIGHT, WEIGHTS, TagChain
 from taskmix.models._peer_trees import (
     FEW_ROWS,
     ITERATIONS,
     MOST_CLASSES,
     USUAL_ITERATIONS,
+    Forest,
     TreeGroup,
     TreeScores,
 )
-from taskmix.tasks import MISSING, Encoding, Question, TaskSet
+from taskmix.tasks import Encoding, FeatureEncoding, Ngrams, Question, TableEncoding, TaskSet
 
 Groups: TypeAlias = tuple[tuple[str, ...], ...]
-_KNOWN_FEATURES = 2  # that are kept: those of train, and those of train and dev
-_features: OrderedDict[tuple[str, tuple[str, ...], str], PeerFeatures] = OrderedDict()
+Number = TypeVar("Number", int, float)
 
 
 class Peer(Protocol):
@@ -92,8 +89,8 @@ class FittedPeer:
         """
         for question, answer in zip(self.questions, self.answers, strict=True):
             if question.name == task:
-                lengths = _lengths(inputs) if question.kind == "tagging" else ()
-                found = answer.outputs(self.features.matrix(question, inputs), lengths)
+                features = self.features.matrix(question, inputs)
+                found = answer.outputs(features, lengths_of(question, inputs))
                 return torch.from_numpy(found).float()
         raise InputError(
             f"The task should be one that the peer was fitted to. Found `{task}`, and not one of "
@@ -102,44 +99,25 @@ class FittedPeer:
 
     def describe(self) -> dict[str, Any]:
         """Everything but the arrays, as plain JSON."""
-        return {
-            "peer": {"kind": type(self.peer).__name__, **asdict(self.peer)},
-            "questions": [asdict(question) for question in self.questions],
-            "features": self.features.describe(),
-            "answers": pack_answers(self.answers)[0],
-        }
+        described: dict[str, Any] = pack_state(self)[0]
+        return described
 
     def state(self) -> dict[str, Tensor]:
         """The arrays, by name."""
-        features = {f"features.{name}": each for name, each in self.features.state().items()}
-        return features | pack_answers(self.answers)[1]
+        return pack_state(self)[1]
 
     @classmethod
     def restore(cls, description: Mapping[str, Any], state: Mapping[str, Tensor]) -> FittedPeer:
         """What gave this description and these arrays."""
-        options = {key: _tuples(value) for key, value in description["peer"].items()}
-        peers: dict[str, Any] = {each.__name__: each for each in (LinearPeer, TreesPeer)}
-        begin = "features."
-        arrays = {name.removeprefix(begin): each for name, each in state.items() if begin in name}
-        fitted = cls(
-            peer=peers[options.pop("kind")](**options),
-            questions=tuple(
-                Question(**{key: _tuples(value) for key, value in each.items()})
-                for each in description["questions"]
-            ),
-            features=PeerFeatures.restore(description["features"], arrays),
-            answers=unpack_answers(description["answers"], state),
-        )
+        fitted = unpack_state(description, state, {each.__name__: each for each in (cls, *KEPT)})
+        if not isinstance(fitted, FittedPeer):
+            raise TypeError(f"{type(fitted).__name__} in the place of a peer")
         for question, answer in zip(fitted.questions, fitted.answers, strict=True):
             row = np.zeros((1, fitted.features.width(question)), np.float32)
             found, outputs = answer.outputs(row, (1,)), max(len(question.labels), 1)
             if found.size != outputs or answer.kind != question.kind:
                 raise ValueError(f"{found.size} outputs for `{question.name}`, which has {outputs}")
         return fitted
-
-
-def _tuples(value: Any) -> Any:
-    return tuple(_tuples(each) for each in value) if isinstance(value, list) else value
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,40 +160,26 @@ class LinearPeer:
         seed: int = 0,  # nothing here is drawn
     ) -> FittedPeer:
         """Learns from the rows of these splits; what is not given is chosen by `dev`."""
-        features, rows = _read(tasks, splits, encoding)
+        features, rows = peer_rows(tasks, splits, encoding)
         places = shared_groups(rows, self.sharing, self.groups)
         groups = [LinearGroup([rows[place] for place in some], self.sharing) for some in places]
-        by_dev = any(each.dev_features is not None for each in rows)
-        strengths = STRENGTHS if by_dev else (USUAL_STRENGTH,)
-        best: tuple[float, float, list[TaskAnswer]] | None = None
-        for strength in strengths if self.strength is None else (self.strength,):
-            answers: dict[int, TaskAnswer] = {}
-            for some, group in zip(places, groups, strict=True):
-                scores, seen = group.fit(strength)
-                answers |= zip(some, _answers(group.rows, scores, seen), strict=True)
-            ordered = [answers[place] for place in range(len(rows))]
-            loss = _dev_loss(rows, ordered)
-            if best is not None and not loss < best[0]:
-                break
-            best = (loss, strength, ordered)
-        assert best is not None
-        _, strength, ordered = best
+        strengths = _to_try(rows, self.strength, STRENGTHS, USUAL_STRENGTH)
+        strength, answers = _by_dev(
+            rows, strengths, lambda strength: _answers(rows, places, groups, strength), path=True
+        )
         transitions = self.transitions
-        if any(each.question.kind == "tagging" for each in rows):
-            chains = _chains(rows, places)
-            weights = WEIGHTS if by_dev else (USUAL_WEIGHT,)
-            tried = [
-                _with_chains(ordered, chains, weight)
-                for weight in (weights if transitions is None else (transitions,))
-            ]
-            losses = [_dev_loss(rows, each) for each in tried]
-            ordered = tried[int(np.argmin(losses))]
-            transitions = next(each.chain.weight for each in ordered if each.chain is not None)
+        chains = _chains(rows, places)
+        if chains:
+            transitions, answers = _by_dev(
+                rows,
+                _to_try(rows, self.transitions, WEIGHTS, USUAL_WEIGHT),
+                lambda weight: _with_chains(answers, chains, weight),
+            )
         return FittedPeer(
             peer=replace(self, strength=strength, transitions=transitions),
             questions=tuple(each.question for each in rows),
             features=features,
-            answers=tuple(ordered),
+            answers=tuple(answers),
         )
 
 
@@ -254,30 +218,26 @@ class TreesPeer:
                     f"Trees should be given tables. Found `{task.name}`, {task.kind} of "
                     f"{task.inputs}. Use LinearPeer."
                 )
-        features, rows = _read(tasks, splits, encoding)
-        by_dev = any(each.dev_features is not None for each in rows)
-        several = ITERATIONS if by_dev else (USUAL_ITERATIONS,)
-        several = several if self.iterations is None else (self.iterations,)
+        features, rows = peer_rows(tasks, splits, encoding)
+        several = _to_try(rows, self.iterations, ITERATIONS, USUAL_ITERATIONS)
         places = shared_groups(rows, self.sharing, self.groups)
-        groups = [[rows[place] for place in some] for some in places]
-        grown = [TreeGroup(group, iterations=max(several)) for group in groups]
-        best: tuple[float, int, list[TaskAnswer]] | None = None
-        for iterations in several:
-            answers: dict[int, TaskAnswer] = {}
-            for some, group, trees in zip(places, groups, grown, strict=True):
-                scores = trees.scores(iterations)
-                answers |= zip(some, _answers(group, scores, trees.seen), strict=True)
-            ordered = [answers[place] for place in range(len(rows))]
-            loss = _dev_loss(rows, ordered)
-            if best is None or loss < best[0]:
-                best = (loss, iterations, ordered)
-        assert best is not None
+        groups = [TreeGroup([rows[place] for place in some], max(several)) for some in places]
+        iterations, answers = _by_dev(
+            rows, several, lambda count: _answers(rows, places, groups, count)
+        )
         return FittedPeer(
-            peer=replace(self, iterations=best[1]),
+            peer=replace(self, iterations=iterations),
             questions=tuple(each.question for each in rows),
             features=features,
-            answers=tuple(best[2]),
+            answers=tuple(answers),
         )
+
+
+# What may be in the file of a fitted peer.
+KEPT: tuple[type, ...] = (
+    *(LinearPeer, TreesPeer, Question, TaskAnswer, LinearScores, TreeScores, Forest, TagChain),
+    *(PeerFeatures, Texts, Windows, Vectors, Ngrams, FeatureEncoding, TableEncoding),
+)
 
 
 def peers_for(tasks: TaskSet, *, groups: Sequence[Sequence[str]] | None = None) -> tuple[Peer, ...]:
@@ -306,127 +266,46 @@ def peers_for(tasks: TaskSet, *, groups: Sequence[Sequence[str]] | None = None) 
     return tuple(found)
 
 
-def _read(
-    tasks: TaskSet, splits: tuple[str, ...], encoding: Encoding | None
-) -> tuple[PeerFeatures, list[PeerRows]]:
-    """The features of tasks, and what is to be learned from; `dev` too, unless it is learned from."""
-    for task in tasks:
-        if task.inputs not in READABLE:
-            raise InputError(
-                f"Peers should be given texts, pairs, tables or tokens. Found `{task.name}`, "
-                f"{task.kind} of {task.inputs}. Leave it out."
-            )
-    features = _features_of(tasks, splits, encoding)
-    rows = []
-    for task in tasks:
-        question, dev = Question.of(task), task.splits.get("dev")
-        some = [task.splits[name] for name in splits if name in task.splits]
-        found: dict[str, Any] = {}
-        if (
-            dev is not None
-            and "dev" not in splits
-            and rows_with_target(question, dev.targets).any()
-        ):
-            lengths = _lengths(dev.inputs) if task.kind == "tagging" else ()
-            matrix = features.matrix(question, dev.inputs)
-            found = {"dev_features": matrix, "dev_targets": dev.targets, "dev_lengths": lengths}
-        if not some:  # a task without rows, which others may answer for
-            empty = question.unanswered(tasks[task.name].splits[next(iter(task.splits))].inputs[:0])
-            some = list(empty.splits.values())
-        rows.append(
-            PeerRows(
-                question,
-                stacked([features.matrix(question, split.inputs) for split in some]),
-                np.concatenate([split.targets for split in some]),
-                lengths=tuple(
-                    length
-                    for split in some
-                    for length in (_lengths(split.inputs) if task.kind == "tagging" else ())
-                ),
-                **found,
-            )
-        )
-    return features, rows
+def _to_try(
+    rows: Sequence[PeerRows], given: Number | None, several: Sequence[Number], usual: Number
+) -> Sequence[Number]:
+    """What was given, or what dev rows may choose from; without them what is usual."""
+    if given is not None:
+        return (given,)
+    return several if any(each.dev is not None for each in rows) else (usual,)
 
 
-def _features_of(
-    tasks: TaskSet, splits: tuple[str, ...], encoding: Encoding | None
-) -> PeerFeatures:
-    """What the features of these tasks are; found once for several peers."""
-    parts = {*splits, "dev"}
-    needed = TaskSet(
-        tuple(
-            replace(task, splits={name: s for name, s in task.splits.items() if name in parts})
-            for task in tasks
-        )
-    )
-    key = (needed.content, splits, repr(encoding))
-    if key not in _features:
-        _features[key] = PeerFeatures.fit(needed, splits, encoding)
-        while len(_features) > _KNOWN_FEATURES:
-            _features.popitem(last=False)
-    return _features[key]
-
-
-def _lengths(inputs: pa.Table) -> tuple[int, ...]:
-    return tuple(len(words or ()) for words in inputs.column("tokens").to_pylist())
+def _by_dev(
+    rows: Sequence[PeerRows],
+    options: Sequence[Number],
+    answers_by: Callable[[Number], list[TaskAnswer]],
+    *,
+    path: bool = False,  # whether what follows a rise of the loss is worse still
+) -> tuple[Number, list[TaskAnswer]]:
+    """The option whose answers foretell the dev rows best, and these answers."""
+    chosen, best, least = options[0], answers_by(options[0]), np.inf
+    for number, option in enumerate(options if len(options) > 1 else ()):
+        answers = answers_by(option) if number else best
+        loss = dev_loss(rows, answers)
+        if loss < least:
+            chosen, best, least = option, answers, loss
+        elif path:
+            break
+    return chosen, best
 
 
 def _answers(
-    group: Sequence[PeerRows],
-    scores: Sequence[LinearScores | TreeScores | None],
-    seen: tuple[int, ...],
+    rows: Sequence[PeerRows],
+    places: Sequence[Sequence[int]],
+    groups: Sequence[LinearGroup | TreeGroup],
+    option: Any,
 ) -> list[TaskAnswer]:
-    """Scores, with what is said of classes that were not seen; without scores the prior."""
-    question = group[0].question
-    together = np.concatenate([each.targets[each.known] for each in group])
-    learned = len(seen) > 0 or (question.kind == "regression" and len(together) > 0)
-    cases = len(together) + (2 if question.kind == "multilabel" else len(question.labels))
-    found = []
-    for each, own in zip(group, scores, strict=True):
-        targets = each.targets[each.known] if each.known.any() else together
-        found.append(
-            TaskAnswer(
-                kind=question.kind,
-                scores=own if learned else None,
-                seen=seen,
-                prior=_prior(question, targets),
-                floor=1 / cases if question.labels else 0.0,
-            )
-        )
-    return found
-
-
-def _prior(question: Question, targets: NDArray[Any]) -> tuple[float, ...]:
-    """How frequent each class or label is, each counted once more; of a regression, the mean."""
-    if question.kind == "regression":
-        return (float(targets.mean()) if len(targets) else 0.0,)
-    if question.kind == "multilabel":
-        marks = targets.reshape(-1, len(question.labels))
-        with_label, without = (marks == 1).sum(axis=0), (marks == 0).sum(axis=0)
-        return tuple(((with_label + 1) / (with_label + without + 2)).tolist())
-    counts = np.bincount(targets.astype(np.int64), minlength=len(question.labels)) + 1
-    return tuple((counts / counts.sum()).tolist())
-
-
-def _dev_loss(rows: Sequence[PeerRows], answers: Sequence[TaskAnswer]) -> float:
-    """The mean over tasks of the log loss, or of the squared error in variances; 0 without dev rows."""
-    losses = []
-    for each, answer in zip(rows, answers, strict=True):
-        if each.dev_features is None or each.dev_targets is None:
-            continue
-        known = rows_with_target(each.question, each.dev_targets)
-        found = answer.outputs(each.dev_features, each.dev_lengths)[known]
-        targets = each.dev_targets[known]
-        if answer.kind == "regression":
-            losses.append(np.square(found - targets).mean() / (targets.var() or 1.0))
-        elif answer.kind == "multilabel":
-            marked = targets != MISSING
-            signs = np.where(targets == 1, -1.0, 1.0)
-            losses.append(np.logaddexp(0, signs * found)[marked].mean())
-        else:
-            losses.append(-found[np.arange(len(targets)), targets.astype(np.int64)].mean())
-    return float(np.mean(losses)) if losses else 0.0
+    """The answers of all tasks, in their order, as their groups learn them."""
+    found: dict[int, TaskAnswer] = {}
+    for some, group in zip(places, groups, strict=True):
+        scores, seen = group.fit(option)
+        found |= zip(some, task_answers([rows[place] for place in some], scores, seen), strict=True)
+    return [found[place] for place in range(len(rows))]
 
 
 def _chains(rows: Sequence[PeerRows], places: Sequence[Sequence[int]]) -> dict[int, TagChain]:

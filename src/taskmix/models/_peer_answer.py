@@ -1,4 +1,4 @@
-"""What a fitted peer says to the rows of one task, and how it lies in a file.
+"""What a fitted peer says to the rows of one task, and what that costs where it is wrong.
 
 Probabilities never leave a class out. How frequent a class is, each counted once more, is what a class
 gets that was never seen; and of what is said of the others `1 / (rows + classes)` goes by that too. So
@@ -7,18 +7,19 @@ a row of such a class, or one that a sure model has wrong, costs a little and no
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
-from torch import Tensor
+from numpy.typing import NDArray
 
 from taskmix.models._peer_features import Matrix
 from taskmix.models._peer_linear import LinearScores, Values
+from taskmix.models._peer_rows import PeerRows
 from taskmix.models._peer_tags import TagChain
-from taskmix.models._peer_trees import Forest, TreeScores
+from taskmix.models._peer_trees import TreeScores
+from taskmix.tasks import MISSING, Question
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -71,89 +72,56 @@ class TaskAnswer:
         return shares
 
 
-def pack_answers(answers: Sequence[TaskAnswer]) -> tuple[list[dict[str, Any]], dict[str, Tensor]]:
-    """Answers as plain JSON, and their arrays by name; what several of them share is there once."""
-    arrays: dict[str, Any] = {}
-    places: dict[int, int] = {}
-    described = []
-    for number, answer in enumerate(answers):
-        model: int | None = None
-        own: Any = None
-        if isinstance(answer.scores, LinearScores):
-            own, shared = list(answer.scores.intercepts), answer.scores.weights
-            model = places.setdefault(id(shared), len(places))
-            arrays[f"models.{model}.weights"] = shared
-        elif answer.scores is not None:
-            own, forests = answer.scores.code, answer.scores.forests
-            model = places.setdefault(id(forests), len(places))
-            for place, forest in enumerate(forests):
-                for each in fields(Forest):
-                    arrays[f"models.{model}.{place}.{each.name}"] = getattr(forest, each.name)
-        if answer.chain is not None:
-            arrays[f"chains.{number}.first"] = answer.chain.first
-            arrays[f"chains.{number}.ratios"] = answer.chain.ratios
-            arrays[f"chains.{number}.allowed"] = answer.chain.allowed
-        described.append(
-            {
-                "kind": answer.kind,
-                "model": model,
-                "own": own,
-                "seen": list(answer.seen),
-                "prior": list(answer.prior),
-                "floor": answer.floor,
-                "chain": None if answer.chain is None else answer.chain.weight,
-            }
-        )
-    found = {name: torch.from_numpy(np.ascontiguousarray(each)) for name, each in arrays.items()}
-    return described, found
-
-
-def unpack_answers(
-    described: Sequence[Mapping[str, Any]], state: Mapping[str, Tensor]
-) -> tuple[TaskAnswer, ...]:
-    """The answers that were packed."""
-    arrays = {name: tensor.numpy() for name, tensor in state.items()}
-    shared: dict[int, Any] = {}
-    for model in {each["model"] for each in described} - {None}:
-        begin = f"models.{int(model)}."
-        if f"{begin}weights" in arrays:
-            shared[model] = arrays[f"{begin}weights"]
-            continue
-        count = sum(name.startswith(begin) and name.endswith(".roots") for name in arrays)
-        shared[model] = tuple(
-            Forest(**{each.name: arrays[f"{begin}{place}.{each.name}"] for each in fields(Forest)})
-            for place in range(count)
-        )
-        for forest in shared[model]:
-            forest.check()
+def task_answers(
+    group: Sequence[PeerRows],
+    scores: Sequence[LinearScores | TreeScores | None],
+    seen: tuple[int, ...],
+) -> list[TaskAnswer]:
+    """Scores of tasks that learned together, with what is said of classes that were not seen."""
+    question = group[0].question
+    together = np.concatenate([each.targets[each.known] for each in group])
+    learned = len(seen) > 0 or (question.kind == "regression" and len(together) > 0)
+    cases = len(together) + (2 if question.kind == "multilabel" else len(question.labels))
     found = []
-    for number, each in enumerate(described):
-        scores: LinearScores | TreeScores | None = None
-        if each["model"] is not None:
-            model = shared[each["model"]]
-            is_linear = isinstance(model, np.ndarray)
-            scores = (
-                LinearScores(model, tuple(each["own"]))
-                if is_linear
-                else TreeScores(model, each["own"])
-            )
-        chain = None
-        if each["chain"] is not None:
-            begin = f"chains.{number}."
-            chain = TagChain(
-                first=arrays[f"{begin}first"],
-                ratios=arrays[f"{begin}ratios"],
-                allowed=arrays[f"{begin}allowed"],
-                weight=float(each["chain"]),
-            )
+    for each, own in zip(group, scores, strict=True):
+        targets = each.targets[each.known] if each.known.any() else together
         found.append(
             TaskAnswer(
-                kind=each["kind"],
-                scores=scores,
-                seen=tuple(each["seen"]),
-                prior=tuple(each["prior"]),
-                floor=float(each["floor"]),
-                chain=chain,
+                kind=question.kind,
+                scores=own if learned else None,
+                seen=seen,
+                prior=_prior(question, targets),
+                floor=1 / cases if question.labels else 0.0,
             )
         )
-    return tuple(found)
+    return found
+
+
+def _prior(question: Question, targets: NDArray[Any]) -> tuple[float, ...]:
+    """How frequent each class or label is, each counted once more; of a regression, the mean."""
+    if question.kind == "regression":
+        return (float(targets.mean()) if len(targets) else 0.0,)
+    if question.kind == "multilabel":
+        marks = targets.reshape(-1, len(question.labels))
+        with_label, without = (marks == 1).sum(axis=0), (marks == 0).sum(axis=0)
+        return tuple(((with_label + 1) / (with_label + without + 2)).tolist())
+    counts = np.bincount(targets.astype(np.int64), minlength=len(question.labels)) + 1
+    return tuple((counts / counts.sum()).tolist())
+
+
+def dev_loss(rows: Sequence[PeerRows], answers: Sequence[TaskAnswer]) -> float:
+    """The mean over tasks of the log loss, or of the squared error in variances; 0 without dev rows."""
+    losses = []
+    for dev, answer in zip((each.dev for each in rows), answers, strict=True):
+        if dev is None:
+            continue
+        found = answer.outputs(dev.features, dev.lengths)[dev.known]
+        targets = dev.targets[dev.known]
+        if answer.kind == "regression":
+            losses.append(np.square(found - targets).mean() / (targets.var() or 1.0))
+        elif answer.kind == "multilabel":
+            signs = np.where(targets == 1, -1.0, 1.0)
+            losses.append(np.logaddexp(0, signs * found)[targets != MISSING].mean())
+        else:
+            losses.append(-found[np.arange(len(targets)), targets.astype(np.int64)].mean())
+    return float(np.mean(losses)) if losses else 0.0

@@ -10,14 +10,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from taskmix.errors import InputError
 from taskmix.tasks import (
@@ -276,62 +274,16 @@ class PeerFeatures:
         assert self.vectors is not None
         return replace(self, vectors=replace(self.vectors, encoding=encoding), _made=KeptByTable())
 
-    def describe(self) -> dict[str, Any]:
-        """As plain JSON, all but the arrays."""
-        return {
-            name: {
-                "encoding": {"kind": type(found.encoding).__name__, **asdict(found.encoding)},
-                "learned": dict(found.learned),
-            }
-            for name, found in (("vectors", self.vectors), ("columns", self.columns))
-            if found is not None
-        }
 
-    def state(self) -> dict[str, Tensor]:
-        """The arrays, by name."""
-        arrays: dict[str, NDArray[Any]] = {}
-        if self.texts is not None:
-            known = self.texts.known
-            arrays |= {"texts.keys": known.keys.view(np.int64), "texts.weights": known.weights}
-        if self.windows is not None:
-            arrays["windows.keys"] = self.windows.keys.view(np.int64)
-        for name, found in (("vectors", self.vectors), ("columns", self.columns)):
-            if found is not None:
-                arrays |= {f"{name}.shift": found.shift, f"{name}.scale": found.scale}
-        return {name: torch.from_numpy(array) for name, array in arrays.items()}
+def stacked(parts: Sequence[Matrix]) -> Matrix:
+    """Matrices, all sparse or none, one below the other."""
+    from scipy import sparse
 
-    @classmethod
-    def restore(cls, description: Mapping[str, Any], state: Mapping[str, Tensor]) -> PeerFeatures:
-        """From what `describe` and `state` gave."""
-        arrays = {name: tensor.numpy() for name, tensor in state.items()}
-        found: dict[str, Any] = {
-            name: Vectors(
-                _encoding(each["encoding"]),
-                each["learned"],
-                arrays[f"{name}.shift"],
-                arrays[f"{name}.scale"],
-            )
-            for name, each in description.items()
-            if name in ("vectors", "columns")
-        }
-        if "texts.keys" in arrays:
-            keys = arrays["texts.keys"].view(np.uint64)
-            found["texts"] = Texts(Ngrams(keys, arrays["texts.weights"]))
-        if "windows.keys" in arrays:
-            found["windows"] = Windows(arrays["windows.keys"].view(np.uint64))
-        return cls(**found)
-
-
-def _encoding(description: Mapping[str, Any]) -> FeatureEncoding | TableEncoding:
-    kinds = {each.__name__: each for each in (FeatureEncoding, TableEncoding)}
-    options = {
-        name: tuple(value) if isinstance(value, list) else value
-        for name, value in description.items()
-        if name != "kind"
-    }
-    kind: Any = kinds[description["kind"]]
-    made: FeatureEncoding | TableEncoding = kind(**options)
-    return made
+    if len(parts) == 1:
+        return parts[0]
+    return (
+        sparse.vstack(parts, format="csr") if sparse.issparse(parts[0]) else np.concatenate(parts)
+    )
 
 
 def _select(tasks: TaskSet, wanted: Callable[[Task], bool]) -> TaskSet:

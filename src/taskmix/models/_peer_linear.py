@@ -20,8 +20,9 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from taskmix.models._peer_features import Matrix
-from taskmix.tasks import MISSING, Question
+from taskmix.models._peer_features import Matrix, stacked
+from taskmix.models._peer_rows import PeerRows
+from taskmix.tasks import MISSING
 
 Sharing = Literal["alone", "pooled", "partly"]
 STRENGTHS = (10.0, 1.0, 0.1, 0.01, 0.001, 0.0001)  # of the penalty, where rows have a length of 1
@@ -30,32 +31,6 @@ MOST_DUAL = 1000  # rows; with more of them their inner products cost more than 
 PASSES = 200  # of the optimiser at most
 ALIKE = 4.0  # times: regressions whose targets spread more differently are in other units
 Values: TypeAlias = NDArray[np.float64]
-
-
-@dataclass(frozen=True, eq=False)
-class PeerRows:
-    """The rows of a task that a peer learns from, and those that it is chosen by."""
-
-    question: Question
-    features: Matrix  # [row, feature]
-    targets: NDArray[Any]  # [row], or [row, label]
-    dev_features: Matrix | None = None
-    dev_targets: NDArray[Any] | None = None
-    lengths: tuple[int, ...] = ()  # of sentences, where rows are words
-    dev_lengths: tuple[int, ...] = ()
-
-    @property
-    def known(self) -> NDArray[np.bool_]:
-        """[row], whether there is something to learn from."""
-        return rows_with_target(self.question, self.targets)
-
-
-def rows_with_target(question: Question, targets: NDArray[Any]) -> NDArray[np.bool_]:
-    """[row], whether a row has a target; of several labels, any of them."""
-    if question.kind == "regression":
-        return np.asarray(~np.isnan(targets))
-    known = np.asarray(targets != MISSING)
-    return np.asarray(known.any(axis=1)) if known.ndim > 1 else known
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,17 +155,6 @@ class LinearGroup:
                 mine = (weights[:, :width] + weights[:, begin : begin + width]).astype(np.float32)
             found.append(LinearScores(mine, tuple(own.tolist())))
         return found
-
-
-def stacked(parts: Sequence[Matrix]) -> Matrix:
-    """Matrices, all sparse or none, one below the other."""
-    from scipy import sparse
-
-    if len(parts) == 1:
-        return parts[0]
-    return (
-        sparse.vstack(parts, format="csr") if sparse.issparse(parts[0]) else np.concatenate(parts)
-    )
 
 
 def _triangular_root(columns: Matrix) -> Values:

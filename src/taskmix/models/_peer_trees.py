@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from taskmix.models._peer_linear import PeerRows
+from taskmix.models._peer_rows import PeerRows
 from taskmix.tasks import MISSING
 
 ITERATIONS = (10, 20, 40, 80, 160)  # to choose from
@@ -73,8 +73,8 @@ class Forest:
             found[:, output] = start + self.value[nodes].sum(axis=1)
         return found
 
-    def check(self) -> None:
-        """Raises where a way down would never end, or leave the trees."""
+    def __post_init__(self) -> None:
+        """Raises where a way down would never end, or leave the trees: they may be a file's."""
         own = np.arange(len(self.value))
         ends = [self.left, self.right]
         inside = all(len(each) == len(own) and (each >= own).all() for each in ends)
@@ -115,7 +115,7 @@ class TreeScores:
 class TreeGroup:
     """Tasks whose rows grow trees together, one of them or several with the same answers."""
 
-    def __init__(self, rows: Sequence[PeerRows], *, iterations: int) -> None:
+    def __init__(self, rows: Sequence[PeerRows], iterations: int) -> None:
         kind = rows[0].question.kind
         self._codes = _task_codes(rows)
         targets = np.concatenate([each.targets[each.known] for each in rows])
@@ -125,27 +125,25 @@ class TreeGroup:
             column = np.full((len(part), 0 if code is None else 1), code or 0.0, np.float32)
             parts.append(np.concatenate([part, column], axis=1))
         features = np.concatenate(parts)
-        self.seen: tuple[int, ...] = ()  # classes, or labels
+        self._seen: tuple[int, ...] = ()  # classes, or labels
         self._forests: list[Forest] = []
         if kind == "multilabel":
             for label, marks in enumerate(targets.T):
                 used = marks != MISSING
                 if len(np.unique(marks[used])) == 2:
-                    self.seen += (label,)
+                    self._seen += (label,)
                     self._forests.append(_grow(features[used], marks[used], iterations, False))
         elif kind == "regression":
             if len(targets):
                 self._forests.append(_grow(features, targets, iterations, True))
         elif len(classes := np.unique(targets)) > 1:
-            self.seen = tuple(classes.tolist())
+            self._seen = tuple(classes.tolist())
             self._forests.append(_grow(features, targets, iterations, False))
 
-    def scores(self, iterations: int) -> list[TreeScores | None]:
-        """For each task what its first trees say; None where there was nothing to learn from."""
-        if not self._forests:
-            return [None] * len(self._codes)
+    def fit(self, iterations: int) -> tuple[list[TreeScores | None], tuple[int, ...]]:
+        """For each task what its first trees say, and the classes that were seen."""
         forests = tuple(forest.first(iterations) for forest in self._forests)
-        return [TreeScores(forests, code) for code in self._codes]
+        return [TreeScores(forests, code) if forests else None for code in self._codes], self._seen
 
 
 def _grow(

@@ -101,11 +101,12 @@ def test_a_network_on_ngrams_and_a_peer_of_texts_answer_as_before(tmp_path: Path
 
 
 def _other_tree(state: dict[str, torch.Tensor]) -> None:
-    state["models.0.0.left"][0] = 0  # a way down that comes back
+    state["answers.0.scores.forests.0.left"][0] = 0  # a way down that comes back
 
 
 def _fewer_features(state: dict[str, torch.Tensor]) -> None:
-    state["models.0.weights"] = state["models.0.weights"][:, :-1].clone()
+    name = "answers.1.scores.weights"
+    state[name] = state[name][:, :-1].clone()
 
 
 def _no_array(state: dict[str, torch.Tensor]) -> None:
@@ -135,10 +136,10 @@ def test_arrays_of_something_else_are_told_in_a_sentence(
         lambda each: each["blends"].update(
             half={"members": [7], "weights": [1], "temperatures": [1]}
         ),
-        lambda each: each["peers"][0]["description"]["answers"].pop(),
-        lambda each: each["peers"][0]["description"]["peer"].update(kind="os.system"),
-        lambda each: each["peers"][0]["description"]["features"].update(columns=3),
-        lambda each: each["peers"][0]["description"]["answers"][0].update(seen=[9, 10]),
+        lambda each: each["peers"][0]["description"]["of"]["answers"].pop(),
+        lambda each: each["peers"][0]["description"]["of"]["peer"].update(made="os.system"),
+        lambda each: each["peers"][0]["description"]["of"]["features"].update(of=3),
+        lambda each: each["peers"][0]["description"]["of"]["answers"][0]["of"].update(seen=[9, 10]),
         lambda each: each.update(peers={"a": 1}),
     ],
 )
