@@ -39,19 +39,22 @@ def hmmlearn_hmm(data: Any, rounds: int) -> dict[str, float]:
     }
 
 
-def _jax() -> Any:
+def dynamax_hmm(data: Any, rounds: int) -> dict[str, float]:
     os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false"
     import jax
 
     jax.config.update("jax_enable_x64", True)
-    return jax
+    from dynamax.hidden_markov_model import CategoricalHMM
 
-
-def _em_iteration(
-    jax: Any, model: Any, parameters: Any, properties: Any, data: Any, rounds: int
-) -> dict[str, float]:
-    counts = len(data["lengths"]), len(data["values"]) // len(data["lengths"]), -1
-    emissions = jax.numpy.array(data["values"].reshape(counts))
+    states, symbols = data["emission"].shape
+    model = CategoricalHMM(states, 1, symbols)
+    parameters, properties = model.initialize(
+        jax.random.PRNGKey(0),
+        initial_probs=jax.numpy.array(data["initial"]),
+        transition_matrix=jax.numpy.array(data["transition"]),
+        emission_probs=jax.numpy.array(data["emission"][:, None, :]),
+    )
+    emissions = jax.numpy.array(data["values"].reshape(len(data["lengths"]), -1, 1))
     state = model.initialize_m_step_state(parameters, properties)
 
     @jax.jit
@@ -63,40 +66,6 @@ def _em_iteration(
     seconds = best_of(rounds, lambda: jax.block_until_ready(step(parameters, state)))
     marginal = jax.vmap(partial(model.marginal_log_prob, parameters))(emissions).sum()
     return {"seconds": seconds, "log_likelihood": float(marginal)}
-
-
-def dynamax_hmm(data: Any, rounds: int) -> dict[str, float]:
-    jax = _jax()
-    from dynamax.hidden_markov_model import CategoricalHMM
-
-    states, symbols = data["emission"].shape
-    model = CategoricalHMM(states, 1, symbols)
-    parameters, properties = model.initialize(
-        jax.random.PRNGKey(0),
-        initial_probs=jax.numpy.array(data["initial"]),
-        transition_matrix=jax.numpy.array(data["transition"]),
-        emission_probs=jax.numpy.array(data["emission"][:, None, :]),
-    )
-    return _em_iteration(jax, model, parameters, properties, data, rounds)
-
-
-def dynamax_lds(data: Any, rounds: int) -> dict[str, float]:
-    jax = _jax()
-    from dynamax.linear_gaussian_ssm import LinearGaussianSSM
-
-    states, dimension = len(data["first"]), len(data["offset"])
-    model = LinearGaussianSSM(states, dimension, has_dynamics_bias=False, has_emissions_bias=True)
-    parameters, properties = model.initialize(
-        jax.random.PRNGKey(0),
-        initial_mean=jax.numpy.array(data["first"]),
-        initial_covariance=jax.numpy.array(data["first_covariance"]),
-        dynamics_weights=jax.numpy.array(data["transition"]),
-        dynamics_covariance=jax.numpy.array(data["noise"]),
-        emission_weights=jax.numpy.array(data["output"]),
-        emission_bias=jax.numpy.array(data["offset"]),
-        emission_covariance=jax.numpy.array(data["output_noise"]),
-    )
-    return _em_iteration(jax, model, parameters, properties, data, rounds)
 
 
 def tomotopy_lda(data: Any, rounds: int) -> dict[str, Any]:
@@ -121,7 +90,6 @@ def tomotopy_lda(data: Any, rounds: int) -> dict[str, Any]:
 CASES: dict[str, Callable[[Any, int], dict[str, Any]]] = {
     "hmmlearn/hmm": hmmlearn_hmm,
     "dynamax/hmm": dynamax_hmm,
-    "dynamax/lds": dynamax_lds,
     "tomotopy/lda": tomotopy_lda,
 }
 

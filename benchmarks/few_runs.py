@@ -191,7 +191,7 @@ class Bench:
 
 
 def measure(quick: bool, folder: str, subsets: int, seeds: int, out: Path) -> list[Row]:
-    bench = Bench(folder, 4 if quick else subsets, 2 if quick else seeds, out)
+    bench = Bench(folder, 10 if quick else subsets, 2 if quick else seeds, out)
     bench.few()
     return bench.rows
 

@@ -4,7 +4,7 @@ Seconds are of the CPU, one thread; ours and the peer's alternate, each the best
 same start and data, and both must report the same log-likelihood. LDA is judged by one evaluator:
 half the words of held-out documents given the other half. Each peer runs in an environment of its own.
 
-    python benchmarks/sequences.py [--quick] [--json] [--only lds]
+    python benchmarks/sequences.py [--quick] [--json] [--only hmm]
 """
 
 from __future__ import annotations
@@ -27,8 +27,6 @@ from taskmix.sequences import (
     EMOptions,
     HiddenMarkov,
     HiddenMarkovParameters,
-    LinearDynamics,
-    LinearDynamicsParameters,
     Markov,
     Multinomial,
     Sequences,
@@ -246,38 +244,10 @@ def lda(quick: bool) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def linear_dynamics(quick: bool) -> list[dict[str, Any]]:
-    """One EM iteration, states of 4, observations of 2, sequences of 50."""
-    rows = []
-    generator = np.random.default_rng(0)
-    for count in (400,) if quick else (400, 4000):
-        values = generator.normal(size=(count * 50, 2))
-        system = {
-            "first": np.zeros(4),
-            "first_covariance": np.eye(4),
-            "transition": 0.8 * np.eye(4) + 0.05 * generator.normal(size=(4, 4)),
-            "noise": 0.4 * np.eye(4),
-            "output": generator.normal(size=(2, 4)),
-            "offset": np.zeros(2),
-            "output_noise": 0.5 * np.eye(2),
-        }
-        data = {**system, "values": values, "lengths": np.full(count, 50)}
-
-        options = LinearDynamics(states=4, smoothing=0.0)
-        prepared = options.prepare(Sequences(values, np.arange(count + 1) * 50))
-        names = {"first": "initial", "first_covariance": "initial_covariance"}
-        parts = {names.get(name, name): value[None] for name, value in system.items()}
-        parameters = LinearDynamicsParameters(**parts, behind=prepared.behind)
-        ours = partial(em_iteration, options, parameters, prepared, count, 5)
-        rows.append(against(f"LDS, {count} sequences", ours, "dynamax", "lds", data, 5))
-    return rows
-
-
 PARTS = {
     "hmm": hidden_markov,
     "markov": markov,
     "lda": lda,
-    "lds": linear_dynamics,
 }
 
 

@@ -2,8 +2,7 @@
 
 A plain step descends the sum of the losses. All methods take their steps in turns in one process, in
 TorchJD's environment, a plain step of the same model before each; times are of the CPU, medians, and
-both figures are multiples of the plain steps'. Memory is what the largest of three steps takes above
-a plain one, with 16 tasks and 3 million shared parameters, each method in a process of its own.
+both figures are multiples of the plain steps'.
 
 Models: a perceptron 128-256-256-128 with linear heads on one batch of 64 rows for all tasks; a text
 convolution (24 filters of widths 3, 4 and 5, length 24) to which every task brings its own batch of 8.
@@ -15,13 +14,11 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import resource
 import statistics
 import sys
 import warnings
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -80,7 +77,7 @@ class TextEncoder(nn.Module):
 class Problem:
     """A model, its data and its optimiser; every contestant has one of its own."""
 
-    def __init__(self, kind: str, tasks: int, *, width: int = 256) -> None:
+    def __init__(self, kind: str, tasks: int) -> None:
         torch.manual_seed(0)
         self.own_rows = kind == "text"
         self.encoder: nn.Module
@@ -90,11 +87,11 @@ class Problem:
             self.inputs = [torch.randint(2_000, (rows, 24)) for _ in range(tasks)]
         else:
             self.encoder = nn.Sequential(
-                nn.Linear(128, width),
+                nn.Linear(128, 256),
                 nn.ReLU(),
-                nn.Linear(width, width),
+                nn.Linear(256, 256),
                 nn.ReLU(),
-                nn.Linear(width, 128),
+                nn.Linear(256, 128),
                 nn.ReLU(),
             )
             features, rows = 128, 64
@@ -238,21 +235,6 @@ def multiples_of(kind: str, tasks: int, rounds: int) -> dict[str, float]:
     return found
 
 
-MEMORY_PEERS = ("mgda", "pcgrad", "cagrad", "nash", "upgrad", "excess")
-
-
-def peak(contestant: str) -> int:
-    """Bytes that three steps take at most, with 16 tasks and three million shared parameters."""
-    torch.set_num_threads(1)
-    warnings.simplefilter("ignore")
-    problem = Problem("mlp", 16, width=1_600)
-    step = plain(problem) if contestant == "plain" else contestants(16)[contestant](problem)
-    before = int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
-    for _ in range(3):
-        step()
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - before
-
-
 PEER = "TorchJD"
 PACKAGES = ["torchjd[full]==0.18.0"]
 MODELS = {"mlp": "perceptron", "text": "text convolution"}
@@ -266,14 +248,6 @@ def measure(quick: bool) -> list[dict[str, Any]]:
             rounds = 3 if quick else 15 if tasks < 50 else 8
             multiples = ask(python, "weighting.py", "time", kind, tasks, rounds)
             rows += time_rows(f"{shown}, {tasks} tasks", multiples)
-    methods = ["banditmtl", "mgda"] if quick else [*LOSS_METHODS, *GRADIENT_METHODS]
-    plain = ask(python, "weighting.py", "memory", "plain")
-    for method in methods:
-        ours = ask(python, "weighting.py", "memory", f"ours/{method}") - plain
-        peer = None
-        if method in MEMORY_PEERS:
-            peer = (ask(python, "weighting.py", "memory", f"torchjd/{method}") - plain) / 2**20
-        rows.append(row(f"memory, 16 tasks, {method}", ours / 2**20, peer, PEER, "MiB above plain"))
     return rows
 
 
@@ -291,7 +265,5 @@ def time_rows(case: str, multiples: dict[str, float]) -> list[dict[str, Any]]:
 if __name__ == "__main__":
     if sys.argv[1:2] == ["time"]:  # in TorchJD's environment
         print(json.dumps(multiples_of(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))))
-    elif sys.argv[1:2] == ["memory"]:
-        print(json.dumps(peak(sys.argv[2])))
     else:
         report("weighting", measure, __doc__ or "")
