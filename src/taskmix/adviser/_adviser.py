@@ -159,24 +159,27 @@ class Adviser:
         encoding = self.template.architecture.encoding
         if isinstance(encoding, HeldEncoding):
             return
-        end = (1 - PEERS_SHARE) * self.timer.left()
+        end = max((1 - PEERS_SHARE) * self.timer.left(), 0.0)
         self._tell("peers", "Linear models and trees, which take seconds.")
+        ledger, name = self._spending.ledger, "peers" if groups is None else "peers of groups"
+        fitted: list[Member] = []
 
-        def fit() -> tuple[Member, ...]:
-            late = partial(self._is_late, end)
-            found = peer_members(
-                self._tasks, encoding, groups=groups, seed=self.options.seed, stop=late
-            )
-            return tuple(found)
+        def is_late() -> bool:
+            if is_stop_asked(self.executor) and not self.timer.is_over():
+                raise RunError(self._runs.words_of_stop())
+            if name in ledger.decisions:
+                return len(fitted) >= int(ledger.decisions[name])
+            return bool(fitted or self._peers) and self.timer.left() < end
 
-        found = made_or_noted("Linear models and trees", fit, self._runs.notes)
-        named = {member.name: member for member in (*self._peers, *(found or ()))}
-        self._peers = tuple(named.values())
+        def fit() -> None:
+            seed = self.options.seed
+            peers = peer_members(self._tasks, encoding, groups=groups, seed=seed, stop=is_late)
+            fitted.extend(peers)  # one after another: `is_late` counts them as they come
 
-    def _is_late(self, end: float) -> bool:
-        if is_stop_asked(self.executor) and not self.timer.is_over():
-            raise RunError(self._runs.words_of_stop())
-        return bool(self._peers) and self.timer.left() < max(end, 0.0)
+        made_or_noted("Linear models and trees", fit, self._runs.notes)
+        if self._spending.by_clock:
+            ledger.settle(name, len(fitted), seconds=self.timer.used())
+        self._peers = tuple({each.name: each for each in (*self._peers, *fitted)}.values())
 
     def _prepare(self) -> bool:
         """Finds what runs cost and how long they can be; False where the budget pays for none."""
@@ -185,20 +188,21 @@ class Adviser:
         batch_size = self.template.batch_size
         fewest, _, _ = wished_batches(self._tasks, batch_size)
         asked = self.options.batches
-        if spending.by_clock and not spending.ledger.decisions:
+        if spending.by_clock and "length" not in spending.ledger.decisions:
             self._tell("prices", "Measuring how long a batch takes.")
         if runs.measure(first, EVALUATIONS_PER_RUN[0]):
             cost = spending.left
             longest = [spending.longest(runs.name, cost / count) for count in RUNS_PER_BUDGET]
-            runs.length = choose_length(self._tasks, longest, batch_size=batch_size, batches=asked)
-            kept = spending.ledger.decisions.get("length")
-            if spending.by_clock and kept is not None:
-                runs.length = replace(runs.length, batches=int(kept))
+            kept = spending.ledger.decisions.get("length") if spending.by_clock else None
+            batches = asked if kept is None else int(kept)
+            runs.length = choose_length(
+                self._tasks, longest, batch_size=batch_size, batches=batches
+            )
             least = FIRST_SEEDS if len(first) == 1 else min(len(first), FIRST_SEEDS)
             if runs.affordable(runs.first_seeds(first)[:least]) == least:
                 if spending.by_clock:
-                    batches = runs.length.batches
-                    spending.ledger.settle("length", batches, seconds=self.timer.used())
+                    length = runs.length.batches
+                    spending.ledger.settle("length", length, seconds=self.timer.used())
                 self._below = self._cheaper()
                 return True
         if not self._peers:

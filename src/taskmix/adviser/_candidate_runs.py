@@ -64,9 +64,12 @@ class CandidateRuns:
         return self.spending.cost(self.name, self.length.batches, len(new))
 
     def affordable(self, asked: Sequence[Asked], *, keep: float = 0.0) -> int:
-        """How many of the first of these can be paid for while `keep` is left over."""
+        """How many of the first of these can be paid for while `keep` is left over.
+
+        What is there already costs nothing, even where all the time has been used.
+        """
         count = len(asked)
-        while count and self.cost(asked[:count]) + keep > self.spending.left:
+        while count and (cost := self.cost(asked[:count])) and cost + keep > self.spending.left:
             count -= 1
         return count
 

@@ -1,15 +1,15 @@
 r"""Whether anything was learned of a task: a test against a guess, with a power that is stated.
 
-The score compared is the mean over seeds of the best way of training. The bar it has to pass lies so
-high that tasks with shuffled labels pass it in one case of twenty at most: scores of a guess are drawn
-for as many ways, seeds and evaluations as there were, and the 95 % quantile of the best is taken.
+The score compared is the best of all candidates, each the mean over its seeds, and of all shallow models.
+The bar it has to pass lies so high that tasks with shuffled labels pass it in one case of twenty at most:
+it is the 95 % quantile of the best of as many guesses, which count as independent, their seeds as alike.
 
-    bar = guess + q · e(guess, rows),   seen = bar + 0.84 · e(guess, rows)
+    bar = guess + q · e(guess, rows),  q = Φ⁻¹(0.95^(1/n)),   seen = bar + 0.84 · e(guess, rows)
 
-with e the sampling error of the metric on the dev rows. A score of `seen` would pass the bar in 80 %
-of cases. Where `seen` is at most three tenths of the way from the guess to a perfect score, staying
-below the bar means "no", and so does a score whose 95 % interval ends below three tenths. Elsewhere the
-dev rows are too few: "cannot tell", and how many would do.
+with n the candidates and e the sampling error of the metric on the dev rows. A score of `seen` would
+pass the bar in 80 % of cases. Where `seen` is at most three tenths of the way from the guess to a perfect
+score, staying below the bar means "no", and so does a score whose 95 % interval ends below three tenths.
+Elsewhere the dev rows are too few: "cannot tell", and how many would do.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -25,7 +24,7 @@ import numpy as np
 from taskmix.adviser._expect import sampling_error
 from taskmix.adviser._guess import guessed_score, positives_of, rows_of_metric
 from taskmix.adviser._rows import row_deviation
-from taskmix.adviser._scores import Entry, comparable, unit_of
+from taskmix.adviser._scores import ByTask, Entries, comparable, unit_of
 from taskmix.records import Study
 from taskmix.tasks import Task, TaskSet, find_metric
 
@@ -35,16 +34,12 @@ POWER_ERRORS = 0.8416  # the normal quantile of 80 %
 # Of the way from the guess to a perfect score. A smaller share would need more dev rows than most
 # tasks have (115 of two even classes at 0.3, 1000 at 0.1), and shuffled tasks would stay in the race.
 SHARE_SEEN = 0.3
-DRAWS = 4000  # of guesses; the quantile is known to about 0.03 standard errors
-# Of scores on the same dev rows under several seeds and at several evaluations. It is not known, so
-# the bar is the highest of these.
-CORRELATIONS = (0.0, 0.25, 0.5, 0.75, 1.0)
-
 LEAST_FALL = 0.01  # of a loss, from one quarter of a run to the next: less is noise
 SURE_AT = 2.0  # standard errors over runs
 MEANS_OF_LOSSES = ("bits_per_byte", "log_loss")
 
 Answer = Literal["yes", "no", "cannot tell"]
+Ways = Mapping[str, Sequence[ByTask]]  # dev scores of each candidate, by seed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,22 +48,41 @@ class Learned:
 
     task: str
     answer: Answer
-    metric: str
-    best: float  # the mean over seeds of the best way; NaN without a score
+    best: float  # the mean over seeds of the best candidate; NaN without a score
     guess: float  # NaN where nobody knows
-    rows: int  # of dev that the metric is over
     rows_needed: int | None  # so that "no" could be said; None where that is not known
     words: str
     still_rising: bool = False  # the dev loss still fell when the runs ended
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Guess:
+    """What a guess scores on a task's dev rows, and how far that may be off."""
+
+    value: float
+    error: float
+    rows: int
+
+    @classmethod
+    def of(cls, task: Task) -> _Guess | None:
+        """None where nobody knows, or where a guess is perfect: such rows say nothing."""
+        value, rows = guessed_score(task), rows_of_metric(task)
+        upwards = find_metric(task.metric).higher_is_better
+        if not rows or not math.isfinite(value) or abs(value - upwards) < 1e-9:
+            return None
+        # A guess of 0 has an error as well: one row more could have been right.
+        usual = max(value, 1 / (rows + 2)) if upwards else value
+        error = sampling_error(task.metric, usual, rows, positives=positives_of(task))
+        return cls(value=value, error=error, rows=rows)
+
+
 def judge_learned(
-    entries: Mapping[str, Sequence[Entry]],
+    entries: Entries,
     tasks: TaskSet,
     targets: Sequence[str],
     study: Study | None = None,  # with what rows add to losses
     *,
-    peers: Mapping[str, Mapping[str, float]] | None = None,  # dev scores of each
+    peers: Mapping[str, ByTask] | None = None,  # dev scores of each
 ) -> tuple[Learned, ...]:
     """Every target that was scored, in their order."""
     ways = {name: [entry.dev for entry in some] for name, some in entries.items()}
@@ -80,28 +94,20 @@ def judge_learned(
     )
 
 
-def learned_together(
-    tasks: TaskSet, targets: Sequence[str], ways: Mapping[str, Sequence[Mapping[str, float]]]
-) -> bool:
+def learned_together(tasks: TaskSet, targets: Sequence[str], ways: Ways) -> bool:
     """Whether the mean over the targets lies above guesses': few rows of each may tell together."""
-    errors, guesses = dict[str, float](), dict[str, float]()
-    for name in targets:
-        task = tasks[name]
-        guess, rows = guessed_score(task), rows_of_metric(task)
-        if not math.isfinite(guess) or not rows:
-            return False
-        guesses[name] = comparable(task, guess)
-        value = max(guess, 1 / (rows + 2)) if find_metric(task.metric).higher_is_better else guess
-        error = sampling_error(task.metric, value, rows, positives=positives_of(task))
-        errors[name] = abs(unit_of(task)) * error
-    bar = bar_of_guesses(tuple((len(some), 1) for some in ways.values()))
-    whole = math.sqrt(sum(error**2 for error in errors.values()))
-    for some in ways.values():
-        if all(name in scores for scores in some for name in targets):
-            means = [sum(comparable(tasks[n], s[n]) for n in targets) for s in some]
-            if float(np.mean(means)) - sum(guesses.values()) > bar * whole:
-                return True
-    return False
+    found = {name: _Guess.of(tasks[name]) for name in targets}
+    known = {name: guess for name, guess in found.items() if guess is not None}
+    if len(known) < len(found) or not known:
+        return False
+    whole = math.sqrt(sum((unit_of(tasks[n]) * guess.error) ** 2 for n, guess in known.items()))
+    level = sum(comparable(tasks[n], guess.value) for n, guess in known.items())
+    means = [
+        np.mean([sum(comparable(tasks[name], scores[name]) for name in known) for scores in some])
+        for some in ways.values()
+        if all(name in scores for scores in some for name in known)
+    ]
+    return bool(means) and float(max(means)) - level > bar_of_guesses(len(means)) * whole
 
 
 def unlearned(learned: Sequence[Learned]) -> tuple[str, ...]:
@@ -109,54 +115,47 @@ def unlearned(learned: Sequence[Learned]) -> tuple[str, ...]:
     return tuple(each.task for each in learned if each.answer == "no")
 
 
-def _judge(
-    task: Task,
-    ways: Mapping[str, Sequence[Mapping[str, float]]],
-    entries: Mapping[str, Sequence[Entry]],
-    study: Study | None,
-) -> Learned:
+def bar_of_guesses(count: int) -> float:
+    """Standard errors above a guess that the best of so many guesses reaches in 5 % of cases."""
+    from scipy.special import ndtri
+
+    return float(ndtri((1 - FALSE_ALARMS) ** (1 / count)))
+
+
+def _judge(task: Task, ways: Ways, entries: Entries, study: Study | None) -> Learned:
     better = 1.0 if find_metric(task.metric).higher_is_better else -1.0
-    means, looks = [], []
-    for some in ways.values():
-        scores = [each[task.name] for each in some if task.name in each]
-        scores = [score for score in scores if math.isfinite(score)]
-        if scores:
-            means.append(better * float(np.mean(scores)))
-            looks.append((len(scores), 1))
-    guess, rows = guessed_score(task), rows_of_metric(task)
+    own = ([each[task.name] for each in some if task.name in each] for some in ways.values())
+    means = [better * float(np.mean(scores)) for scores in own if scores]
+    means = [mean for mean in means if math.isfinite(mean)]
     best = better * max(means) if means else math.nan
-    if not math.isfinite(guess) or not means or not rows:
-        words = f"`{task.name}`: what a guess would score is not known, so nobody can tell."
+    guess = _Guess.of(task)
+    if guess is None or not means:
+        words = f"`{task.name}`: its dev rows cannot tell anything from a guess."
         return Learned(
             task=task.name,
             answer="cannot tell",
-            metric=task.metric,
             best=best,
-            guess=guess,
-            rows=rows,
+            guess=guessed_score(task),
             rows_needed=None,
             words=words,
         )
-    # A guess of 0 has an error as well: one row more could have been right.
-    value = max(guess, 1 / (rows + 2)) if better > 0 else guess
-    error = sampling_error(task.metric, value, rows, positives=positives_of(task))
+    error, rows = guess.error, guess.rows
     if task.metric in MEANS_OF_LOSSES and study is not None:
         # How far losses of rows lie apart is known, and most often far less than they are large.
         spread = [row_deviation(some, task.name, study) for some in entries.values()]
         known = [each for each in spread if each is not None]
         error = max(known) / math.sqrt(rows) if known else error
-    height = bar_of_guesses(tuple(looks))
-    perfect = 1.0 if better > 0 else 0.0
-    wanted = max(SHARE_SEEN * abs(perfect - guess), 1e-12)
+    height = bar_of_guesses(len(means))
+    wanted = SHARE_SEEN * abs((better > 0) - guess.value)
     needed = math.ceil(rows * ((height + POWER_ERRORS) * error / wanted) ** 2)
     rises = still_rising(task.name, entries)
-    # Few rows say no as well where even the upper end of the best way's score lies below.
-    is_below = better * (best - guess) + UPPER_END * error < wanted
-    answer: Answer = "no" if needed <= rows or is_below else "cannot tell"
-    if better * (best - guess) > height * error:
+    gain = better * (best - guess.value)
+    # Few rows say no as well where even the upper end of the best score lies below.
+    answer: Answer = "no" if needed <= rows or gain + UPPER_END * error < wanted else "cannot tell"
+    if gain > height * error:
         answer = "yes"
-    found = f"the best way has {task.metric} {best:.3f}, a guess {guess:.3f}"
-    seen = guess + better * wanted
+    found = f"the best {task.metric} is {best:.3f}, a guess's {guess.value:.3f}"
+    seen = guess.value + better * wanted
     words = {
         "yes": f"`{task.name}` was learned: {found}.",
         "no": f"Nothing was learned of `{task.name}`{' yet' if rises else ''}: {found}, and "
@@ -165,25 +164,23 @@ def _judge(
             if needed <= rows
             else f"{seen:.3f} lies above its 95 % interval in {rows:,} dev rows."
         ),
-        "cannot tell": f"Cannot tell whether anything was learned of `{task.name}`: {found}; to see "
-        f"{seen:.3f} with 80 % power, about {needed:,} dev rows would do, and there are {rows:,}.",
+        "cannot tell": f"Too few dev rows to know whether anything was learned of `{task.name}`: {found}; "
+        f"to see {seen:.3f} with 80 % power, about {needed:,} would do, and there are {rows:,}.",
     }[answer]
     if rises and answer != "yes":
         words += " The dev loss still fell when the runs ended."
     return Learned(
         task=task.name,
         answer=answer,
-        metric=task.metric,
         best=best,
-        guess=guess,
-        rows=rows,
+        guess=guess.value,
         rows_needed=needed,
         words=words,
         still_rising=rises,
     )
 
 
-def still_rising(task: str, entries: Mapping[str, Sequence[Entry]]) -> bool:
+def still_rising(task: str, entries: Entries) -> bool:
     """Whether the dev loss still fell at the ends of the runs that are for the task.
 
     The loss is a better witness than the metric: entity F1 stays at 0 while the loss of the tags falls.
@@ -195,23 +192,3 @@ def still_rising(task: str, entries: Mapping[str, Sequence[Entry]]) -> bool:
     mean = float(np.mean(falls))
     error = float(np.std(falls, ddof=1)) / math.sqrt(len(falls)) if len(falls) > 1 else 0.0
     return mean >= LEAST_FALL and mean >= SURE_AT * error
-
-
-@lru_cache(maxsize=256)
-def bar_of_guesses(looks: tuple[tuple[int, int], ...]) -> float:
-    """Standard errors above a guess that the best of many guesses reaches in 5 % of cases.
-
-    `looks` has the seeds and the evaluations of each way: a way's score is the mean over seeds of
-    the best evaluation. Ways count as independent, seeds and evaluations as alike as is worst.
-    """
-    from scipy.special import ndtri
-
-    generator = np.random.default_rng(0)
-    best = np.full((len(CORRELATIONS), DRAWS), -np.inf)
-    root = np.sqrt(np.array(CORRELATIONS))[:, None]
-    for seeds, evaluations in looks:
-        # The largest of n uniform numbers is distributed as the n-th root of one.
-        largest = ndtri(generator.random((DRAWS, seeds)) ** (1 / evaluations)).mean(axis=1)
-        common = generator.normal(size=DRAWS)
-        best = np.maximum(best, root * common + np.sqrt(1 - root**2) * largest)
-    return float(np.quantile(best, 1 - FALSE_ALARMS, axis=1).max())

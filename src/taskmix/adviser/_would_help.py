@@ -1,4 +1,4 @@
-"""What would help where no way of training has learned anything: never another way of training."""
+"""What would help where nothing was learned: never another way to divide."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from taskmix.tasks import TaskSet
 
 ENOUGH_PASSES = 20  # over the rows to train on: small models that learn at all have begun by then
 LONGER = 4  # times: what a loss that still falls is given at least
-READ_BY_PRETRAINED = ("text", "pair", "tokens")  # inputs
+READ_BY_PRETRAINED = {"text", "pair", "tokens"}  # inputs
 
 
 def what_would_help(
@@ -19,47 +19,36 @@ def what_would_help(
     tasks: TaskSet,
     *,
     architecture: Architecture,
-    batches: int,  # of a run
+    batches: int,  # of a run; 0: no network was trained
     batch_size: int = 32,
 ) -> str:
     """Sentences for a user who asked for advice and whose tasks are still at a guess."""
-    rising = [each for each in learned if each.still_rising]
+    rising = any(each.still_rising for each in learned)
+    whose = f"`{learned[0].task}`" if len(learned) == 1 else f"any of the {len(learned)} tasks"
+    after = f" after {batches:,} batches" if batches else ""
+    words = f"Nothing beat guessing on {whose}{after}"
+    words += "; the dev loss still falls." if rising else "."
     rows = max(int(tasks.sizes.sum()), 1)
-    short = batches * batch_size < ENOUGH_PASSES * rows
-    begun = [_first_words(learned, batches, rising)]
     helps = [*_better_model(tasks, architecture)]
-    if rising or short:
+    if rising or batches * batch_size < ENOUGH_PASSES * rows:
         longer = max(LONGER * batches, math.ceil(ENOUGH_PASSES * rows / batch_size))
         helps.append(
-            f"runs of {_round_up(longer):,} batches or more (--steps, and the budget for it)"
+            f"runs of {_rounded_up(longer):,} batches or more (--steps, and the budget for it)"
         )
-    unclear = [each for each in learned if each.answer == "cannot tell" and each.rows_needed]
-    if unclear:
-        most = max(each.rows_needed or 0 for each in unclear)
-        helps.append(f"more dev rows, about {_round_up(most):,} a task, to tell at all")
-    helps.append("more rows to train on")
-    if not rising and not short:
-        begun.append(
-            "The dev loss no longer falls, so longer runs will not help: the inputs may say nothing of "
+    else:
+        words += (
+            " The dev loss no longer falls, so longer runs will not help: the inputs may say nothing of "
             "the labels. See whether every label stands beside its own row."
         )
-    return " ".join([*begun, f"What would help: {'; '.join(helps)}."])
-
-
-def _first_words(learned: Sequence[Learned], batches: int, rising: Sequence[Learned]) -> str:
-    whose = f"`{learned[0].task}`" if len(learned) == 1 else f"any of the {len(learned)} tasks"
-    if any(each.answer == "cannot tell" for each in learned):
-        return f"After {batches:,} batches no way is seen to have learned anything of {whose}."
-    words = f"Nothing was learned {'yet ' if rising else ''}of {whose} after {batches:,} batches"
-    if rising:
-        words += "; the dev loss still falls"
-        words += "" if len(rising) == len(learned) else f" on {len(rising)} of them"
-    return f"{words}."
+    needed = [each.rows_needed for each in learned if each.answer == "cannot tell"]
+    if most := max((each for each in needed if each is not None), default=0):
+        helps.append(f"more dev rows, about {_rounded_up(most):,} a task, to tell at all")
+    return f"{words} What would help: {'; '.join([*helps, 'more rows to train on'])}."
 
 
 def _better_model(tasks: TaskSet, architecture: Architecture) -> list[str]:
     kinds = {task.inputs for task in tasks}
-    if not kinds <= set(READ_BY_PRETRAINED):
+    if not kinds <= READ_BY_PRETRAINED:
         return []
     tuning = tuning_of(architecture)
     if tuning is None:
@@ -70,7 +59,7 @@ def _better_model(tasks: TaskSet, architecture: Architecture) -> list[str]:
     return []
 
 
-def _round_up(number: float) -> int:
+def _rounded_up(number: float) -> int:
     """To two digits: more would claim to be exact."""
     unit = int(10 ** max(len(str(math.ceil(number))) - 2, 0))
     return math.ceil(number / unit) * unit

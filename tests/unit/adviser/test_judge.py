@@ -51,8 +51,10 @@ def test_ninety_percent_intervals_hold_about_ninety_percent_of_the_true_differen
     inside, open_best = [], []
     for worth, race in world.races(100, seed=5):
         leader = worth[int(race.leader.name)]
-        for each in race.standings[1:]:
-            inside.append(each.behind.low <= leader - worth[int(each.name)] <= each.behind.high)
+        inside += [
+            each.behind.low <= leader - worth[int(each.name)] <= each.behind.high
+            for each in race.standings[1:]
+        ]
         open_best.append(str(int(worth.argmax())) in race.open)
     assert 0.85 <= np.mean(inside) <= 0.95
     assert np.mean(open_best) >= 0.95

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +14,16 @@ import pytest
 import torch
 from made_up_world import TASKS, World
 
-from taskmix.adviser import AdviseOptions, Budget
+from taskmix.adviser import AdviseOptions, Budget, News
 from taskmix.adviser._adviser import Adviser
-from taskmix.adviser._budget import Prices, Timer
-from taskmix.adviser._prices import Meter, NoTimeError
+from taskmix.adviser._budget import Timer
+from taskmix.adviser._ledger import Ledger
+from taskmix.adviser._members import Member
 from taskmix.adviser._reading import READING_SHARE, rows_to_read
+from taskmix.adviser._spending import MEASURED_SHARE, PRIOR_SECONDS, Price, Spending
 from taskmix.engine import (
     DigitsSource,
     Executed,
-    GivenTasks,
     Here,
     Observers,
     Run,
@@ -30,17 +32,17 @@ from taskmix.engine import (
     record_event,
 )
 from taskmix.errors import OptionError, RunError
-from taskmix.models import Perceptron, TextConvolution
+from taskmix.models import Perceptron
 from taskmix.records import Study
-from taskmix.tasks import FeatureEncoding, Split, Task, TaskSet, tables_as_tasks
+from taskmix.tasks import FeatureEncoding, Split, Task, TaskSet
 from taskmix.training import StepEvent
 
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Networks alone: shallow models are real, and take a time of their own."""
     monkeypatch.setattr("os.fsync", lambda descriptor: None)
-    monkeypatch.setattr("taskmix.adviser._estimate.DRAWS", 200)
-    monkeypatch.setattr("taskmix.adviser._estimate.WARM_UP", 50)
+    monkeypatch.setattr("taskmix.adviser._adviser.peer_members", lambda *a, **how: iter(()))
 
 
 TEMPLATE = Run(
@@ -57,8 +59,8 @@ class Slow:
     """An executor whose steps take a while, and which stops after a step when it is asked to."""
 
     step: float  # seconds
-    row: float = 0.0  # seconds that evaluating one takes
-    loading: float = 0.0
+    start: float = 0.0  # seconds of a run, however long it is
+    loading: float = 0.0  # of the first
     observers: Observers = field(default_factory=Observers)
     time: float = 0.0
     steps: int = 0
@@ -81,6 +83,7 @@ class Slow:
 
     def _train(self, run: Run, study: Study, stop: Callable[[], bool]) -> Executed:
         folder = run.folder(study)
+        self.time += self.start
         with folder.claim() as claim:
             writer = claim.writer
             assert writer is not None
@@ -99,67 +102,83 @@ class Slow:
                     writer.commit(number, {"x": torch.zeros(1)}, best=None, best_step=None)
                     writer.stop()
                     return Executed(outcome="stopped", summary=folder.summary())
-            tasks = run.load()
-            self.time += self.row * sum(
-                rows for task in tasks for split, rows in task.sizes.items() if split != "train"
-            )
             writer.finish(scores=[], best_step=None, step=run.steps)
         return Executed(outcome="finished", summary=folder.summary())
 
 
-def meter(slow: Slow, seconds: float) -> tuple[Meter, list[str]]:
-    told: list[str] = []
+def spending(slow: Slow, seconds: float, folder: Path) -> Spending:
     timer = Timer(seconds=seconds, begin=0.0, now=slow.now)
-    return Meter(Until(slow, timer.is_over), timer, told.append, slow.now), told
+    executor = Until(slow, timer.is_over)
+    return Spending(Budget(seconds=seconds), timer, executor, Ledger(folder, {}), clock=slow.now)
 
 
+def measure(slow: Slow, seconds: float, folder: Path) -> Price | None:
+    return spending(slow, seconds, folder).price(
+        "model", lambda steps: [replace(TEMPLATE, steps=steps)], 1
+    )
+
+
+@pytest.mark.parametrize("start", [0.0, 0.1])
 @pytest.mark.parametrize("step", [0.001, 0.01, 0.1])
-def test_a_price_is_what_a_step_takes_and_measuring_it_takes_a_small_part_of_the_budget(
-    step: float,
+def test_a_price_is_what_a_start_and_a_step_take_and_measuring_it_takes_a_small_part(
+    step: float, start: float, tmp_path: Path
+) -> None:
+    slow = Slow(step, start=start, loading=3.0)
+    price = measure(slow, 300.0, tmp_path)
+    assert price is not None
+    assert price.batch == pytest.approx(step)
+    assert price.start == pytest.approx(start, abs=1e-6)
+    assert slow.time <= 3 + (4 * MEASURED_SHARE + 0.01) * 300
+
+
+@pytest.mark.parametrize("step", [30.0, 50.0])
+def test_where_a_step_takes_longer_than_measuring_should_few_are_made(
+    step: float, tmp_path: Path
 ) -> None:
     slow = Slow(step)
-    prices = meter(slow, 300.0)[0].measure(TEMPLATE, together=False)
-    assert prices.batch == pytest.approx(step)
-    assert slow.time <= 0.06 * 300
+    price = measure(slow, 180.0, tmp_path)
+    assert price is not None
+    assert step <= price.batch <= 2 * step
+    assert slow.time <= 0.3 * 180 + 2 * step
 
 
-@pytest.mark.parametrize("step", [30.0, 100.0])
-def test_where_one_step_takes_longer_than_measuring_should_it_is_the_only_one_and_is_told(
-    step: float,
-) -> None:
-    slow = Slow(step)
-    measuring, told = meter(slow, 180.0)
-    prices = measuring.measure(TEMPLATE, together=False)
-    assert prices.batch == pytest.approx(step)
-    assert prices.row == pytest.approx(step / 96), "three evaluated rows for one trained on"
-    assert slow.time <= 0.2 * 180 + step, "one step late at most"
-    assert any(f"One step takes {step:.1f} s here" in words for words in told)
+def test_of_a_budget_that_is_over_before_a_price_is_known_nothing_is_paid(tmp_path: Path) -> None:
+    slow = Slow(1.0, loading=25.0)
+    spent = spending(slow, 20.0, tmp_path)
+    assert spent.price("model", lambda steps: [replace(TEMPLATE, steps=steps)], 1) is None
+    assert not spent.pays("model", 1, 1)
+    assert spent.affordable("model", 1) == 0
 
 
-def test_measuring_a_price_evaluates_few_rows_since_nothing_stops_a_run_in_the_middle_of_that() -> (
-    None
-):
-    rows = pa.table({"text": ["good", "bad"] * 5000, "label": ["yes", "no"] * 5000})
-    tasks = tables_as_tasks({"a": {"train": rows[:100], "dev": rows, "test": rows}})
-    run = replace(TEMPLATE, source=GivenTasks.of(tasks), architecture=TextConvolution())
-    slow = Slow(0.01, row=0.01)  # 300 s for all rows, of which a run evaluates dev twice
-    prices = meter(slow, 60.0)[0].measure(run, together=False)
-    assert slow.time <= 0.1 * 60
-    assert prices.batch == pytest.approx(0.01)
-
-
-def test_who_asks_for_a_stop_while_prices_are_measured_waits_for_one_step() -> None:
+def test_who_asks_for_a_stop_while_prices_are_measured_waits_for_one_step(tmp_path: Path) -> None:
     slow = Slow(1.0)
     slow.observers = Observers(stop=lambda: slow.time >= 1.0)
     with pytest.raises(RunError, match="Stopped before it was known"):
-        meter(slow, 10_000.0)[0].measure(TEMPLATE, together=False)
+        measure(slow, 10_000.0, tmp_path)
     assert slow.steps == 1
 
 
-def test_a_budget_that_is_over_before_the_first_price_is_told_with_one_that_would_do() -> None:
-    slow = Slow(1.0, loading=25.0)
-    with pytest.raises(NoTimeError, match=r"Found 20s, .* Give at least 62s"):
-        meter(slow, 20.0)[0].measure(TEMPLATE, together=False)
+def test_a_price_that_was_measured_is_kept(tmp_path: Path) -> None:
+    first = measure(Slow(0.01, start=0.1), 300.0, tmp_path)
+    slower = Slow(5.0)
+    assert measure(slower, 300.0, tmp_path) == first
+    assert slower.steps == 0
+
+
+def test_the_pace_of_what_was_done_corrects_what_is_left(tmp_path: Path) -> None:
+    slow = Slow(0.01)
+    spent = spending(slow, 1000.0, tmp_path)
+    spent.price("model", lambda steps: [replace(TEMPLATE, steps=steps)], 1)
+    slow.time = 10.0
+    left = spent.left
+    assert spent.affordable("model", 100) == pytest.approx(left, abs=1)  # a second each
+    # 98 seconds by prices took 198: with what was known before, twice as long.
+    spent.spend("model", 100, 98, 198.0)
+    assert spent.cost("model", 100) == pytest.approx((198 + PRIOR_SECONDS) / (98 + PRIOR_SECONDS))
+    assert spent.affordable("model", 100) == pytest.approx(left / 2, abs=1)
+    assert spent.pays("model", 100, 10, keep=left - 20)
+    assert not spent.pays("model", 100, 11, keep=left - 20)
+    assert spent.longest("model", 2.0) == pytest.approx(100, abs=1)
 
 
 @dataclass
@@ -194,56 +213,88 @@ class SlowWorld:
         return found
 
 
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """The only one there is."""
+    clock = Clock()
+    made = partial(Spending, clock=lambda: clock.time)
+    monkeypatch.setattr("taskmix.adviser._adviser.Spending", made)
+    return clock
+
+
 def timed(clock: Clock, world: World, study: Path, seconds: int, now: Any = None) -> Adviser:
     return Adviser(
         template=replace(TEMPLATE, source=DigitsSource(tasks=TASKS)),
-        probe=None,
+        probe_of=None,
         study=Study(study),
         options=AdviseOptions(budget=Budget(seconds=float(seconds))),
         executor=SlowWorld(clock, world),
-        measure=lambda: Prices(batch=0.01, probe=0.001),
         timer=Timer(begin=clock.time, now=now or (lambda: clock.time)),
     )
 
 
-@pytest.mark.parametrize(
-    ("batch", "used", "seeds"),
-    [(0.002, 90, 8), (0.01, 200, 3), (0.02, 200, 2)],  # the prices say 0.01 s a batch
-)
-def test_time_is_kept_and_used_where_the_machine_is_not_as_fast_as_it_was(
-    tmp_path: Path, batch: float, used: float, seeds: int
+@pytest.mark.parametrize(("batch", "seeds"), [(0.002, 5), (0.01, 3), (0.02, 3), (0.1, 2)])
+def test_time_is_kept_and_used_and_what_it_decided_holds_when_asked_again(
+    tmp_path: Path, clock: Clock, batch: float, seeds: int
 ) -> None:
-    clock, world = Clock(batch=batch), World(noise=0.05)
+    clock.batch, world = batch, World(noise=0.05)
     advice = timed(clock, world, tmp_path, 300).run()
-    assert used <= clock.time <= 300
-    assert max(len(advice.entries[name]) for name in advice.race.open) >= seeds
+    assert advice.race is not None
+    assert clock.time <= 300
+    assert advice.race.is_settled or clock.time >= 0.75 * 300, "the rest is for what is delivered"
+    assert max(map(len, advice.entries.values())) >= seeds
     trained, now = len(world.done), clock.time
     again = timed(clock, world, tmp_path, 300).run()
     assert again.race == advice.race
-    assert (len(world.done), clock.time) == (trained, now), "what the clock decided holds"
+    assert (len(world.done), clock.time) == (trained, now)
 
 
 def test_data_that_take_long_to_look_at_are_looked_at_in_part_and_that_is_said(
-    tmp_path: Path,
+    tmp_path: Path, clock: Clock
 ) -> None:
-    clock = Clock()
-
     def now() -> float:  # every look at the clock takes 5 s until the first run
         clock.time += 5.0 if clock.time < 100 else 0.0
         return clock.time
 
     advice = timed(clock, World(noise=0.05), tmp_path, 300, now).run()
     assert sum("no time to look at all rows" in note for note in advice.notes) == 1
-    assert clock.time <= 300
+    assert clock.time <= 300 * 1.03
 
 
-def test_runs_that_take_five_times_as_long_as_foreseen_are_stopped(tmp_path: Path) -> None:
-    clock, world = Clock(batch=0.05), World(noise=0.05)
-    timed(clock, world, tmp_path, 300).run()
-    assert clock.time <= 300 * 1.03 + 100, "a run at work in this world is not stopped inside"
+def test_runs_that_take_five_times_as_long_as_foreseen_are_stopped(
+    tmp_path: Path, clock: Clock
+) -> None:
+    world = World(noise=0.05)
+
+    def slower(news: News) -> None:
+        clock.batch = 0.05 if news.stage == "baselines" else clock.batch
+
+    first = timed(clock, world, tmp_path, 300)
+    first.tell = slower
+    advice = first.run()
+    assert clock.time <= 300 * 1.03 + 45, "a run at work in this world is not stopped inside"
     before = clock.time
-    timed(clock, world, tmp_path, 300).run()
+    again = timed(clock, world, tmp_path, 300).run()
     assert clock.time == before, "what was stopped is not taken up again"
+    assert again.race == advice.race
+
+
+def test_no_shallow_model_is_begun_after_its_share_of_the_time(
+    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def slow_peers(
+        *_: Any, groups: object, stop: Callable[[], bool], **how: Any
+    ) -> Iterator[Member]:
+        for number in range(10 if groups is None else 0):
+            if stop():
+                return
+            clock.time += 40.0
+            yield Member(name=f"peer {number}", words="", dev={}, test={})
+
+    monkeypatch.setattr("taskmix.adviser._adviser.peer_members", slow_peers)
+    for _ in range(2):  # the second follows what the first decided
+        advice = timed(clock, World(noise=0.05), tmp_path, 300).run()
+        assert [each.name for each in advice.peers] == ["peer 0", "peer 1", "peer 2"]
 
 
 class Made:
@@ -340,7 +391,7 @@ def reading_adviser(
 ) -> Adviser:
     return Adviser(
         template=run_of(source, encoding),
-        probe=None,
+        probe_of=None,
         study=Study(tmp_path),
         options=AdviseOptions(budget=Budget.parse("100s")),
         executor=executor,
