@@ -67,10 +67,6 @@ def test_every_command_can_be_copied(advice_report: Path, opened: Open) -> None:
     [
         ("#chart-gaps", ".mark-symbol path", r"standing\s*leads"),
         ("#chart-expected-0", ".mark-symbol path", r"expected\s*0\.900 \(0\.850 to 0\.950\)"),
-<<<<<<< HEAD
-        ("#chart-law", ".mark-symbol path", r"mean dev score\s*0\.850"),
-=======
->>>>>>> page
     ],
 )
 def test_hovering_over_a_mark_says_what_it_is(

@@ -79,22 +79,16 @@ def final_batches(entries: Sequence[Entry], runs: CandidateRuns, judged: Sequenc
     if place < 0 or not count:
         return whole
     if place == count - 1 and count > 1:
-<<<<<<< HEAD
-        longer = LONGER * whole
-        both = runs.spending.cost(runs.name, longer, BOTH)
-        return longer if both <= runs.spending.left else whole
-=======
         spending = runs.spending
 
         def pays_for_longer() -> int:
-            both = 2 * spending.cost(runs.name, LONGER * whole)
+            both = spending.cost(runs.name, LONGER * whole, BOTH)
             return LONGER * whole if both <= spending.left else whole
 
         if not spending.by_clock:
             return pays_for_longer()
         used = runs.timer.used()
         return int(spending.ledger.decide("final batches", pays_for_longer, seconds=used))
->>>>>>> advtests
     return max(round(whole * (place + 1) / count), 1)
 
 

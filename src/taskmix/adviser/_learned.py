@@ -1,14 +1,14 @@
 r"""Whether anything was learned of a task: a test against a guess, with a power that is stated.
 
-The score compared is the best of all candidates, each the mean over its seeds, and of all shallow models.
-The bar it has to pass lies so high that tasks with shuffled labels pass it in one case of twenty at most:
-it is the 95 % quantile of the best of as many guesses, which count as independent, their seeds as alike.
+The score compared is the best of all candidates, each the mean over its seeds, and of all shallow
+models. The bar it has to pass lies so high that tasks with shuffled labels pass it in one case of twenty
+at most: it is the 95 % quantile of the best of as many guesses, which count as independent.
 
     bar = guess + q · e(guess, rows),  q = Φ⁻¹(0.95^(1/n)),   seen = bar + 0.84 · e(guess, rows)
 
 with n the candidates and e the sampling error of the metric on the dev rows. A score of `seen` would
-pass the bar in 80 % of cases. Where `seen` is at most three tenths of the way from the guess to a perfect
-score, staying below the bar means "no", and so does a score whose 95 % interval ends below three tenths.
+pass the bar in 80 % of cases. Where `seen` is at most three tenths of the way from the guess to a
+perfect score, staying below the bar means "no", and so does a score whose 95 % interval ends below that.
 Elsewhere the dev rows are too few: "cannot tell", and how many would do.
 """
 
@@ -164,7 +164,7 @@ def _judge(task: Task, ways: Ways, entries: Entries, study: Study | None) -> Lea
             if needed <= rows
             else f"{seen:.3f} lies above its 95 % interval in {rows:,} dev rows."
         ),
-        "cannot tell": f"Too few dev rows to know whether anything was learned of `{task.name}`: {found}; "
+        "cannot tell": f"Too few dev rows to know whether `{task.name}` was learned: {found}; "
         f"to see {seen:.3f} with 80 % power, about {needed:,} would do, and there are {rows:,}.",
     }[answer]
     if rises and answer != "yes":
