@@ -96,3 +96,16 @@ def test_a_string_that_names_a_package_above_would_be_found() -> None:
     heights = layers()
     assert heights["cli"] > heights["adviser"] > heights["report"] > heights["plans"]
     assert heights["plans"] > heights["engine"] > heights["tasks"] > heights["errors"]
+
+
+def test_importing_taskmix_imports_next_to_nothing() -> None:
+    code = (
+        "import sys, taskmix\n"
+        "assert 'torch' not in sys.modules and 'numpy' not in sys.modules\n"
+        "assert 'advise' in dir(taskmix) and taskmix.load_tasks\n"
+        "import inspect\n"
+        "assert 'budget' in inspect.signature(taskmix.advise).parameters, 'its true signature'\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        taskmix.nothing  # type: ignore[attr-defined]  # noqa: B018

@@ -117,7 +117,7 @@ def test_probabilities_of_all_classes_agree_with_the_answer(advised: taskmix.Adv
 def test_results_are_rows_for_a_frame(advised: taskmix.Advised) -> None:
     rows = advised.rows()
     assert sum(row["chosen"] for row in rows) == 1
-    assert {row["way"] for row in rows} == {row.name for row in advised.document.candidates}
+    assert {row["candidate"] for row in rows} == {row.name for row in advised.document.candidates}
     plan = advised.plan()
     assert sum(row["share"] for row in plan.rows()) == pytest.approx(1.0)
     assert {row["task"] for row in plan.rows() if row["scored"]} == set(plan.targets)
