@@ -6,8 +6,8 @@ from taskmix.adviser._advised import Advised
 from taskmix.adviser._blend import Blends, fit_blends
 from taskmix.adviser._budget import Budget, parse_time, typed_time
 from taskmix.adviser._candidates import baselines
-from taskmix.adviser._judge import Race, Standing, judge
-from taskmix.adviser._members import Member
+from taskmix.adviser._judge import Race, Standing, rank_candidates
+from taskmix.adviser._members import BlendMember
 from taskmix.adviser._run_length import cheap_evaluations, useful_workers
 from taskmix.adviser._scores import mean_comparable
 
@@ -18,9 +18,9 @@ __all__ = [
     "TRAIN",
     "AdviseOptions",
     "Advised",
+    "BlendMember",
     "Blends",
     "Budget",
-    "Member",
     "News",
     "Race",
     "Standing",
@@ -29,9 +29,9 @@ __all__ = [
     "baselines",
     "cheap_evaluations",
     "fit_blends",
-    "judge",
     "mean_comparable",
     "parse_time",
+    "rank_candidates",
     "typed_time",
     "useful_workers",
 ]

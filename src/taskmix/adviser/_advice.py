@@ -10,7 +10,7 @@ from taskmix.adviser._budget import Budget
 from taskmix.adviser._deliver import Delivered
 from taskmix.adviser._judge import Race
 from taskmix.adviser._learned import Learned, unlearned
-from taskmix.adviser._members import Member
+from taskmix.adviser._members import BlendMember
 from taskmix.adviser._propose import spoiled
 from taskmix.adviser._scores import Entry, judged_targets
 from taskmix.errors import OptionError
@@ -67,7 +67,7 @@ class Advice:
     entries: Mapping[str, Sequence[Entry]]
     race: Race | None  # None: the budget pays for no shared network
     lessons: TransferLessons | None
-    peers: tuple[Member, ...] = ()
+    peers: tuple[BlendMember, ...] = ()
     delivered: Delivered | None = None
     learned: tuple[Learned, ...] = ()  # whether anything was, target by target
     learned_together: bool = False  # whether the mean over all targets says so

@@ -21,11 +21,11 @@ from taskmix.adviser._budget import Timer
 from taskmix.adviser._candidate_runs import FIRST_SEEDS, CandidateRuns
 from taskmix.adviser._candidates import baselines, distinct
 from taskmix.adviser._deliver import PLAIN, Delivered, deliver, train_network
-from taskmix.adviser._judge import Race, judge
+from taskmix.adviser._judge import Race, rank_candidates
 from taskmix.adviser._learned import Learned, judge_learned, learned_together, unlearned
 from taskmix.adviser._ledger import Ledger
 from taskmix.adviser._left_out import made_or_noted
-from taskmix.adviser._members import Member, peer_members
+from taskmix.adviser._members import BlendMember, peer_members
 from taskmix.adviser._propose import propose_candidates, spoiled
 from taskmix.adviser._reading import ReadingProgress, read_texts
 from taskmix.adviser._rows import row_noise
@@ -81,7 +81,7 @@ class Adviser:
     _targets: tuple[str, ...] = field(init=False)
     _below: CandidateRuns | None = None  # of a cheaper model
     _findings: tuple[Finding, ...] = ()
-    _peers: tuple[Member, ...] = ()
+    _peers: tuple[BlendMember, ...] = ()
     _lessons: TransferLessons | None = None
     _learned: tuple[Learned, ...] = ()
     _delivered: Delivered | None = None
@@ -162,7 +162,7 @@ class Adviser:
         end = max((1 - PEERS_SHARE) * self.timer.left(), 0.0)
         self._tell("peers", "Linear models and trees, which take seconds.")
         ledger, name = self._spending.ledger, "peers" if groups is None else "peers of groups"
-        fitted: list[Member] = []
+        fitted: list[BlendMember] = []
 
         def is_late() -> bool:
             if is_stop_asked(self.executor) and not self.timer.is_over():
@@ -338,7 +338,7 @@ class Adviser:
                 "At least one candidate should have a score. Found none. "
                 + " ".join(runs.notes[:2])
             )
-        return judge(
+        return rank_candidates(
             {
                 way: [mean_comparable(tasks, entry.dev, self._judged) for entry in some]
                 for way, some in entries.items()

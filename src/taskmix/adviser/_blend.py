@@ -25,7 +25,7 @@ import torch
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 
-from taskmix.adviser._members import Member, sentences_of
+from taskmix.adviser._members import BlendMember, sentences_of
 from taskmix.tasks import MISSING, Task, TaskSet
 from taskmix.training import Blend, blended
 
@@ -44,7 +44,7 @@ SUM_TO_ONE = 1e3  # how strictly least squares keep to weights that sum to 1
 class Blends:
     """The members chosen, the best first, and how each task blends them."""
 
-    members: tuple[Member, ...]
+    members: tuple[BlendMember, ...]
     of_task: Mapping[str, Blend]  # places among `members`
     losses: Mapping[str, float]  # by the names of members tried alone, and `blend`: cross-fitted
     dev: Mapping[str, Array]  # what the blend says of dev rows that its weights did not see
@@ -54,11 +54,11 @@ class Blends:
         found = {}
         for name, blend in self.of_task.items():
             said = [self.members[place].outputs(split)[name] for place in blend.members]  # type: ignore[arg-type]
-            found[name] = mix(tasks[name], said, blend.weights, blend.temperatures)
+            found[name] = blend_outputs(tasks[name], said, blend.weights, blend.temperatures)
         return found
 
 
-def mix(
+def blend_outputs(
     task: Task, outputs: Sequence[Array], weights: Sequence[float], temperatures: Sequence[float]
 ) -> Array:
     """Log probabilities, logits of several labels, or values."""
@@ -71,7 +71,7 @@ def mix(
 
 
 def fit_blends(
-    members: Sequence[Member],
+    members: Sequence[BlendMember],
     tasks: TaskSet,
     targets: Sequence[str],
     judged: Sequence[str],  # those of them by which members are chosen
@@ -123,7 +123,7 @@ def fit_blends(
 
 
 def _serving(
-    members: Sequence[Member],
+    members: Sequence[BlendMember],
     chosen: tuple[int, ...],
     targets: Sequence[str],
     losses: Mapping[str, float],
@@ -193,7 +193,7 @@ class _Dev:
         self._prior_rows = PRIOR_ROWS * self.count / max(len(np.unique(folds[1][known])), 1)
 
     @classmethod
-    def of(cls, task: Task, members: Sequence[Member], seed: int) -> _Dev | None:
+    def of(cls, task: Task, members: Sequence[BlendMember], seed: int) -> _Dev | None:
         if not len(task.splits.get("dev", ())):
             return None
         targets = np.asarray(task.splits["dev"].targets)
@@ -263,7 +263,7 @@ class _Dev:
         for fold in unseen:
             heats = [self.temperature(place, fold) for place in chosen]
             weights = self.weights(chosen, heats, unseen[fold], fold)
-            said = mix(
+            said = blend_outputs(
                 self._task, [self._whole[place] for place in chosen], weights.tolist(), heats
             )
             found = np.zeros_like(said) if found is None else found

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from taskmix.adviser._blend import Blends, fit_blends
 from taskmix.adviser._candidate_runs import CandidateRuns
-from taskmix.adviser._members import Member, gain_on, network_member, score_of
+from taskmix.adviser._members import BlendMember, gain_on, network_member, score_of
 from taskmix.adviser._scores import Entry, best_evaluation, mean_comparable
 from taskmix.engine import RefitSource, Run
 from taskmix.errors import RunError
@@ -97,7 +97,7 @@ def train_network(
     entries: Sequence[Entry],
     runs: CandidateRuns,
     judged: Sequence[str],
-) -> tuple[Member, int] | None:
+) -> tuple[BlendMember, int] | None:
     """The chosen network with a fresh seed; None where the budget does not pay for it."""
     batches = final_batches(entries, runs, judged)
     tasks = runs.template.load()
@@ -113,7 +113,7 @@ def train_network(
 
 
 def deliver(
-    members: Sequence[Member],  # the network first, where there is one, then peers
+    members: Sequence[BlendMember],  # the network first, where there is one, then peers
     batches: int,  # of the network's training
     runs: CandidateRuns,
     plan: Plan | None,  # of the network
@@ -196,13 +196,13 @@ def _train(
 
 
 def _refitted(
-    member: Member,
+    member: BlendMember,
     batches: int,
     runs: CandidateRuns,
     plan: Plan | None,
     tasks: TaskSet,
     seed: int,
-) -> Member:
+) -> BlendMember:
     """A member trained on train and dev together; as it is where it cannot be, or there is no time."""
     if member.peer is not None:
         again = member.peer.peer.fit(
@@ -258,7 +258,7 @@ def _outputs(
 
 
 def _placed(
-    members: Sequence[Member], blends: Mapping[str, Blend]
+    members: Sequence[BlendMember], blends: Mapping[str, Blend]
 ) -> tuple[
     tuple[tuple[Run, tuple[str, ...]], ...],
     tuple[tuple[FittedPeer, tuple[str, ...]], ...],

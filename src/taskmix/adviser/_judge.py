@@ -28,7 +28,7 @@ Scores = Mapping[str, Sequence[float]]  # of each candidate, by seed from the fi
 
 DRAWS_OF_NOISE, DRAWS = 80, 15  # sizes of σ and τ, and draws of all candidates under each
 SPREADS = np.linspace(0.05, 4.0, 40)  # of τ, in deviations of all scores
-SMALLEST = 1e-9
+SMALLEST, SMALLEST_SCORE = 1e-9, 1e-6
 LEVELS_APART = (
     100.0  # of a seed's effect in deviations of all scores: whatever it is, it is left out
 )
@@ -79,7 +79,7 @@ class Race:
         return next(each for each in self.standings if each.name == name)
 
 
-def judge(
+def rank_candidates(
     scores: Scores,
     *,
     rows: Mapping[str, Array]
@@ -88,7 +88,7 @@ def judge(
 ) -> Race:
     """Where every candidate stands by its seeds.
 
-    >>> race = judge({"a": [0.90, 0.91, 0.90], "b": [0.80, 0.82, 0.81], "c": [0.90, 0.91, 0.91]})
+    >>> race = rank_candidates({"a": [0.90, 0.91, 0.90], "b": [0.80, 0.82, 0.81], "c": [0.90, 0.91, 0.91]})
     >>> race.open, race.alike
     (('c', 'a'), ('c', 'a'))
     """
@@ -163,7 +163,9 @@ def _draw(scores: Sequence[Sequence[float]], rows: Array | None) -> tuple[Array,
     who = np.concatenate([np.full(len(own), place) for place, own in enumerate(scores)])
     seed = np.concatenate([np.arange(len(own)) for own in scores])
     flat = np.concatenate([np.asarray(own, dtype=np.float64) for own in scores])
-    level, scale = float(flat.mean()), max(float(flat.std()), SMALLEST)
+    level, scale = float(flat.mean()), max(float(flat.std()), SMALLEST_SCORE)
+    if rows is not None:  # scores that are all alike are as unsure as their rows
+        scale = max(scale, float(np.sqrt(np.diag(rows).mean())))
     values = (flat - level) / scale
     of_way, of_seed = np.eye(count)[who], np.eye(seed.max() + 1)[seed]
     noise, degrees = _noise(values, of_way, of_seed)

@@ -29,7 +29,7 @@ Rows = Literal["dev", "test"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Member:
+class BlendMember:
     """What a model says, task by task; a task that it does not answer for is missing."""
 
     name: str
@@ -57,7 +57,7 @@ def peer_members(
     groups: Sequence[Sequence[str]] | None = None,
     seed: int = 0,
     stop: Any = lambda: False,  # between two of them
-) -> Iterator[Member]:
+) -> Iterator[BlendMember]:
     """Each peer that can read these tasks, fitted to their train rows; on an encoder's vectors too.
 
     With groups only those that they change.
@@ -76,7 +76,7 @@ def peer_members(
 
 def peer_member(
     peer: Peer, tasks: TaskSet, encoding: Encoding | None, *, name: str, seed: int
-) -> Member:
+) -> BlendMember:
     fitted = peer.fit(tasks, encoding=encoding, seed=seed)
 
     def said(split: Rows) -> dict[str, Array]:
@@ -87,14 +87,14 @@ def peer_member(
         }
 
     words = f"{name}: a {'tree ensemble' if 'trees' in name else 'linear model'}"
-    return Member(
+    return BlendMember(
         name=name, words=words, dev=said("dev"), test=said("test"), peer=fitted, encoding=encoding
     )
 
 
 def network_member(
     plan: Plan, runs: Sequence[Run], tasks: TaskSet, study: Study, *, name: str
-) -> Member:
+) -> BlendMember:
     """The models of a plan's runs, each for the tasks of its part."""
     found: dict[Rows, dict[str, Array]] = {"dev": {}, "test": {}}
     parts = []
@@ -109,7 +109,7 @@ def network_member(
         split: {task: out for task, out in said.items() if len(out) == _length(tasks[task], split)}
         for split, said in found.items()
     }
-    return Member(
+    return BlendMember(
         name=name, words=plan.words, dev=fits["dev"], test=fits["test"], runs=tuple(parts)
     )
 
@@ -174,8 +174,8 @@ def gain_on(
         mine = score_of(task, split, ours[name])
         other = float(np.mean([score_of(task, split, each[name]) for each in theirs]))
         gain += (comparable(task, mine) - comparable(task, other)) / len(known)
-        own = credits_of(task, split, ours[name])
-        against = np.mean([credits_of(task, split, each[name]) for each in theirs], axis=0)
+        own = credits_of_outputs(task, split, ours[name])
+        against = np.mean([credits_of_outputs(task, split, each[name]) for each in theirs], axis=0)
         difference = unit_of(task) * (own - against)
         seen = np.isfinite(difference)
         count = max(int(seen.sum()), 1)
@@ -196,7 +196,7 @@ def gain_on(
     return Interval(float(gain), float(gain - half), float(gain + half), rows, level)
 
 
-def credits_of(task: Task, split: str, outputs: Array) -> Array:
+def credits_of_outputs(task: Task, split: str, outputs: Array) -> Array:
     return np.asarray(
         row_credits(
             task.metric,

@@ -9,7 +9,7 @@ import numpy as np
 
 from taskmix.adviser._expect import expect_score
 from taskmix.adviser._guess import positives_of
-from taskmix.adviser._members import credits_of, score_of
+from taskmix.adviser._members import credits_of_outputs, score_of
 from taskmix.adviser._rows import row_deviation
 from taskmix.adviser._scores import Entries, Entry, unit_of
 from taskmix.numerics import Interval
@@ -54,7 +54,7 @@ def promised_of_model(
     found = []
     for name in names:
         if name in dev and math.isfinite(score := score_of(tasks[name], "dev", dev[name])):
-            of_rows = credits_of(tasks[name], "dev", dev[name])
+            of_rows = credits_of_outputs(tasks[name], "dev", dev[name])
             known = of_rows[np.isfinite(of_rows)]
             deviation = float(known.std(ddof=1)) if len(known) > 1 else None
             interval = _expect(tasks[name], [score], 0.0, 1.0, deviation, level)

@@ -78,7 +78,13 @@ class Vectors:
     def matrix(self, tasks: TaskSet) -> Matrix:
         """Of the one split of the one task."""
         (split,) = encode_with(self.encoding, self.learned, tasks)[0].splits.values()
-        return (_dense(split.inputs) - self.shift) / self.scale
+        values = _dense(split.inputs)
+        if values.shape[1] != len(self.shift):
+            raise InputError(
+                f"The vectors should have {len(self.shift)} numbers, as those that the peer was fitted "
+                f"to. Found {values.shape[1]}. Give the encoder that it was fitted on."
+            )
+        return (values - self.shift) / self.scale
 
 
 def _dense(inputs: Any) -> NDArray[np.float32]:

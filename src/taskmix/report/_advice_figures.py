@@ -221,7 +221,7 @@ def gap_figure(advice: AdviceDocument | None) -> Figure | None:
     return Figure("gaps", caption, (panel,), "none", specs)
 
 
-def metrics_of(advice: AdviceDocument) -> dict[str, str]:
+def metrics_shown(advice: AdviceDocument) -> dict[str, str]:
     """The metric of each task of which a score is said."""
     found = {row.task: row.metric for row in advice.expected}
     if advice.delivered is None:
@@ -231,7 +231,7 @@ def metrics_of(advice: AdviceDocument) -> dict[str, str]:
 
 def _difference_bounds(advice: AdviceDocument) -> Bounds:
     """Of a difference of mean scores, by the widest of the metrics; without any, no bounds."""
-    every = [metric_bounds(metric).of_differences for metric in metrics_of(advice).values()]
+    every = [metric_bounds(metric).of_differences for metric in metrics_shown(advice).values()]
     reach = max((bounds.high for bounds in every), default=math.inf)
     return Bounds(-reach, reach)
 

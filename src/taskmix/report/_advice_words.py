@@ -13,7 +13,7 @@ from taskmix.numerics import Interval
 from taskmix.report._advice_figures import (
     delivered_rows,
     expected_rows,
-    metrics_of,
+    metrics_shown,
     outside_words,
 )
 from taskmix.report._charts import Bounds, metric_bounds
@@ -52,7 +52,7 @@ def advice_contents(data: ReportData) -> dict[str, Any] | None:
         "model": _model(advice),
         "divide": _division(advice),
         "errors": any(
-            metric_bounds(metric) == Bounds(low=0.0) for metric in metrics_of(advice).values()
+            metric_bounds(metric) == Bounds(low=0.0) for metric in metrics_shown(advice).values()
         ),
         "peers": _peers(advice.delivered),
         "warnings": advice.warnings,
@@ -111,7 +111,7 @@ def _gain(advice: AdviceDocument, what: str, gain: Interval, over: str, other: s
 
 def _has_points(advice: AdviceDocument) -> bool:
     """Whether all scores that are compared are shares, of which 1 is best."""
-    metrics = metrics_of(advice)
+    metrics = metrics_shown(advice)
     return all(name in metrics and metric_bounds(metrics[name]).high == 1 for name in advice.judged)
 
 
@@ -168,7 +168,7 @@ def _model(advice: AdviceDocument) -> dict[str, Any] | None:
     promises = {row.task: row for row in expected_rows(advice)}
     blends = {row.task: row for row in found.tasks} if found is not None else {}
     members = found.members if found is not None else ()
-    metrics = metrics_of(advice)
+    metrics = metrics_shown(advice)
     columns, caption = _score_columns(found)
 
     def order(name: str) -> tuple[str, float]:

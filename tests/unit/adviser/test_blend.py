@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from taskmix.adviser._blend import FOLDS, LOG_TEMPERATURES, PRIOR_ROWS, Blends, fit_blends
-from taskmix.adviser._members import Member
+from taskmix.adviser._members import BlendMember
 from taskmix.tasks import MISSING, Split, Task, TaskKind, TaskSet
 
 Array = NDArray[np.float64]
@@ -36,8 +36,8 @@ def task_of(
     )
 
 
-def member(name: str, **said: Array) -> Member:
-    return Member(name=name, words=name, dev=said, test=said)
+def member(name: str, **said: Array) -> BlendMember:
+    return BlendMember(name=name, words=name, dev=said, test=said)
 
 
 def logits(share: Array) -> Array:
@@ -58,7 +58,7 @@ def truth_and_guesses(
     ]
 
 
-def fit(*members: Member, tasks: Mapping[str, Task], **how: int) -> Blends:
+def fit(*members: BlendMember, tasks: Mapping[str, Task], **how: int) -> Blends:
     names = list(tasks)
     return fit_blends(members, TaskSet(tuple(tasks.values())), names, names, **how)
 

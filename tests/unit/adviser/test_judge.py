@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from taskmix.adviser import Race, judge
+from taskmix.adviser import Race, rank_candidates
 from taskmix.errors import InputError
 
 
@@ -33,7 +33,10 @@ class World:
                 + generator.normal(0, self.noise, (self.candidates, self.seeds))
             )
             rows = {str(p): row for p, row in enumerate(self.rows**2 * np.eye(self.candidates))}
-            yield worth, judge({str(p): list(own) for p, own in enumerate(scores)}, rows=rows)
+            yield (
+                worth,
+                rank_candidates({str(p): list(own) for p, own in enumerate(scores)}, rows=rows),
+            )
 
 
 WORLDS = [
@@ -72,14 +75,14 @@ def test_candidates_that_are_called_alike_are_as_near_to_each_other_as_is_said()
 
 
 def test_a_lead_by_one_seed_settles_nothing() -> None:
-    race = judge({"a": [0.9], "b": [0.8], "c": [0.7]})
+    race = rank_candidates({"a": [0.9], "b": [0.8], "c": [0.7]})
     assert set(race.open) == {"a", "b", "c"}
     assert not race.is_settled
 
 
 def test_what_is_far_behind_in_every_seed_is_out() -> None:
     scores = {"a": [0.90, 0.70, 0.80], "b": [0.80, 0.60, 0.70], "c": [0.899, 0.701, 0.802]}
-    race = judge(scores)
+    race = rank_candidates(scores)
     assert not race.standing("b").is_open
     assert race.is_settled  # the two others are alike
     assert set(race.alike) >= {"a", "c"}
@@ -88,15 +91,15 @@ def test_what_is_far_behind_in_every_seed_is_out() -> None:
 def test_what_seeds_do_to_all_alike_is_no_difference() -> None:
     own = {"a": [0.91, 0.90], "b": [0.88, 0.87]}
     shifted = {name: [first + 0.05, second] for name, (first, second) in own.items()}
-    behind = [judge(scores).standing("b").behind.mean for scores in (own, shifted)]
+    behind = [rank_candidates(scores).standing("b").behind.mean for scores in (own, shifted)]
     assert behind[0] == pytest.approx(behind[1], abs=0.002)
 
 
 def test_dev_rows_that_say_little_leave_a_race_open_however_many_seeds_there_are() -> None:
     scores = {"a": [0.900] * 9 + [0.901], "b": [0.890] * 9 + [0.891]}
     rows = {"a": np.array([0.02**2, 0.0]), "b": np.array([0.0, 0.02**2])}
-    assert not judge(scores).standing("b").is_open
-    race = judge(scores, rows=rows)
+    assert not rank_candidates(scores).standing("b").is_open
+    race = rank_candidates(scores, rows=rows)
     assert race.standing("b").is_open
     assert race.row_error == pytest.approx(0.02 * np.sqrt(2))
 
@@ -104,4 +107,4 @@ def test_dev_rows_that_say_little_leave_a_race_open_however_many_seeds_there_are
 @pytest.mark.parametrize("scores", [{}, {"a": []}, {"a": [0.5], "b": [float("nan")]}])
 def test_a_candidate_without_a_score_is_refused(scores: dict[str, list[float]]) -> None:
     with pytest.raises(InputError):
-        judge(scores)
+        rank_candidates(scores)

@@ -18,7 +18,7 @@ from taskmix.adviser import AdviseOptions, Budget, News
 from taskmix.adviser._adviser import Adviser
 from taskmix.adviser._budget import Timer
 from taskmix.adviser._ledger import Ledger
-from taskmix.adviser._members import Member
+from taskmix.adviser._members import BlendMember
 from taskmix.adviser._reading import READING_SHARE, rows_to_read
 from taskmix.adviser._spending import MEASURED_SHARE, PRIOR_SECONDS, Price, Spending
 from taskmix.engine import (
@@ -284,12 +284,12 @@ def test_no_shallow_model_is_begun_after_its_share_of_the_time(
 ) -> None:
     def slow_peers(
         *_: Any, groups: object, stop: Callable[[], bool], **how: Any
-    ) -> Iterator[Member]:
+    ) -> Iterator[BlendMember]:
         for number in range(10 if groups is None else 0):
             if stop():
                 return
             clock.time += 40.0
-            yield Member(name=f"peer {number}", words="", dev={}, test={})
+            yield BlendMember(name=f"peer {number}", words="", dev={}, test={})
 
     monkeypatch.setattr("taskmix.adviser._adviser.peer_members", slow_peers)
     monkeypatch.setattr(Adviser, "_deliver", lambda self, race: None)

@@ -24,8 +24,15 @@ from taskmix.engine import (
     save_models,
 )
 from taskmix.errors import InputError, OptionError, TaskmixWarning
-from taskmix.models import Adapters, Transformer, pretrained, save_adapters
+from taskmix.models import (
+    Adapters,
+    LinearPeer,
+    Transformer,
+    pretrained,
+    save_adapters,
+)
 from taskmix.records import Study
+from taskmix.tasks import FeatureEncoding
 
 transformers = pytest.importorskip("transformers", reason="the extra `text` is not installed")
 pytestmark = pytest.mark.usefixtures("own_cache")
@@ -100,6 +107,27 @@ def test_a_base_that_has_moved_is_asked_for_and_can_be_given(
         load_model(tmp_path / "model", base=save_encoder("wide", hidden=24))
     with pytest.warns(TaskmixWarning, match="are not those that the model"):
         load_model(tmp_path / "model", base=save_encoder("other", seed=1))
+
+
+def test_a_peer_on_vectors_names_its_base_too_and_finds_it_elsewhere(
+    save_encoder: SaveModel, tmp_path: Path
+) -> None:
+    path, study = save_encoder(), Study(tmp_path / "study")
+    tasks = word_tasks(tmp_path / "tasks").load()
+    fitted = LinearPeer().fit(tasks, encoding=FeatureEncoding(path=path, max_length=16))
+    expected = fitted.outputs("letter", tasks["letter"].splits["test"].inputs).exp().numpy()
+    folder = save_models(tmp_path / "model", [], study, peers=[(fitted, tasks.names)])
+    rows = tmp_path / "tasks/letter/test.jsonl"
+    assert load_model(folder).probabilities(rows, "letter") == pytest.approx(expected, abs=1e-6)
+    Path(path).rename(tmp_path / "elsewhere")
+    with pytest.raises(InputError, match=r"should find `.*bert`"):
+        load_model(folder)
+    found = load_model(folder, base=tmp_path / "elsewhere")
+    assert found.probabilities(rows, "letter") == pytest.approx(expected, abs=1e-6)
+    with pytest.warns(TaskmixWarning, match="are not those that the model"):
+        wide = load_model(folder, base=save_encoder("wide", hidden=24))
+    with pytest.raises(InputError, match="vectors should have 16 numbers"):
+        wide.probabilities(rows, "letter")
 
 
 def test_a_base_is_refused_where_none_is_needed(save_encoder: SaveModel, tmp_path: Path) -> None:
