@@ -147,7 +147,7 @@ class RefitSource:
     """Another source's tasks with their dev rows among those to train on: for the last training.
 
     >>> RefitSource(source=DigitsSource()).load()["parity"].sizes
-    {'train': 1300, 'test': 497}
+    {'train': 700, 'test': 497}
     """
 
     source: TaskSource
