@@ -109,15 +109,15 @@ def test_the_line_and_the_script_of_advice_are_the_run_that_it_promises_scores_f
 ) -> None:
     monkeypatch.chdir(tmp_path)
     words = ("advise", "digits", "--only", "parity,half", "--budget", "100-steps", "--steps", "50")
-    more = ("--batch-size", "16", "--train-steps", "60", "--workers", "1")
+    more = ("--batch-size", "16", "--workers", "1")
     shown = cli.out(*words, *more)
     plan, advice = Plan.load("advice/plan.json"), load_advice(Path("advice"))
     assert advice is not None
     commands = advice.commands
     line = commands["Train by the plan"]
-    assert f"Train by it: {line}\n" in shown
+    assert f": {line}\n" in shown
     found = cli.json(*shlex.split(line)[1:], "--json")["comparison"]
-    assert found["promised"] == found["trained"] == {"batches": 60, "batch_size": 16}
+    assert found["promised"] == found["trained"] == {"batches": 50, "batch_size": 16}
     assert found["differences"] == []
     assert {row["task"] for row in found["rows"]} == set(plan.targets)
     script = commands["The same in Python"].replace("Here()", "Here(workers=1)")
