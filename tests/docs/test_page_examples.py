@@ -40,10 +40,11 @@ def blocks_to_run(text: str) -> list[str]:
 @pytest.fixture(autouse=True)
 def _packages_as_before() -> Iterator[None]:
     """A stand-in for a package that is missing does not stay for other tests."""
-    before = "datasets" in sys.modules
+    before = sys.modules.get("datasets")
     yield
-    if not before:
-        sys.modules.pop("datasets", None)
+    sys.modules.pop("datasets", None)
+    if before is not None:
+        sys.modules["datasets"] = before
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -79,7 +79,19 @@ def fit_blends(
     most: int = MOST_MEMBERS,
     seed: int = 0,
 ) -> Blends:
-    """Chooses members by cross-fitting and weighs them by all dev rows; each target gets a blend."""
+    """Chooses members by cross-fitting and weighs them by all dev rows; each target gets a blend.
+
+    >>> from taskmix.models import LinearPeer
+    >>> from taskmix.tasks import digits_tasks
+    >>> from taskmix.adviser._members import peer_member
+    >>> tasks = digits_tasks().select(("parity", "half"))
+    >>> peers = [
+    ...     peer_member(LinearPeer(strength=strength), tasks, None, name=name, seed=0)
+    ...     for name, strength in (("strict", 1.0), ("usual", 0.01))]
+    >>> found = fit_blends(peers, tasks, tasks.names, tasks.names)
+    >>> found.members[0].name, sum(found.of_task["half"].weights)
+    ('usual', 1.0)
+    """
     known = {
         name: found
         for name in targets
@@ -96,8 +108,8 @@ def fit_blends(
             break
         place = min(tried, key=lambda each: tried[each])
         chosen, best = (*chosen, place), tried[place]
-    if not chosen:  # no task with dev rows: the first, as it is
-        chosen, best = (0,), np.nan
+    if not chosen:  # too few dev rows to choose by: the network and the first peer, evenly
+        chosen, best = tuple(range(min(len(members), 2))), np.nan
     serving = _serving(members, chosen, targets, losses)
     blends: dict[str, Blend] = {}
     dev: dict[str, Array] = {}

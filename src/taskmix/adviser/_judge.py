@@ -89,8 +89,8 @@ def rank_candidates(
     """Where every candidate stands by its seeds.
 
     >>> race = rank_candidates({"a": [0.90, 0.91, 0.90], "b": [0.80, 0.82, 0.81], "c": [0.90, 0.91, 0.91]})
-    >>> race.open, race.alike
-    (('c', 'a'), ('c', 'a'))
+    >>> race.open, race.leader.name
+    (('c', 'a'), 'c')
     """
     if not scores or not all(len(each) for each in scores.values()):
         raise InputError("Every candidate should have a score. Found one without.")

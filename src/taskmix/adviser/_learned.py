@@ -124,9 +124,9 @@ def bar_of_guesses(count: int) -> float:
 
 def _judge(task: Task, ways: Ways, entries: Entries, study: Study | None) -> Learned:
     better = 1.0 if find_metric(task.metric).higher_is_better else -1.0
-    own = ([each[task.name] for each in some if task.name in each] for some in ways.values())
-    means = [better * float(np.mean(scores)) for scores in own if scores]
-    means = [mean for mean in means if math.isfinite(mean)]
+    own = [[each.get(task.name, math.nan) for each in some] for some in ways.values()]
+    known = [[score for score in scores if math.isfinite(score)] for scores in own]
+    means = [better * float(np.mean(scores)) for scores in known if scores]
     best = better * max(means) if means else math.nan
     guess = _Guess.of(task)
     if guess is None or not means:
@@ -143,8 +143,8 @@ def _judge(task: Task, ways: Ways, entries: Entries, study: Study | None) -> Lea
     if task.metric in MEANS_OF_LOSSES and study is not None:
         # How far losses of rows lie apart is known, and most often far less than they are large.
         spread = [row_deviation(some, task.name, study) for some in entries.values()]
-        known = [each for each in spread if each is not None]
-        error = max(known) / math.sqrt(rows) if known else error
+        error = max((e for e in spread if e is not None), default=error * math.sqrt(rows))
+        error /= math.sqrt(rows)
     height = bar_of_guesses(len(means))
     wanted = SHARE_SEEN * abs((better > 0) - guess.value)
     needed = math.ceil(rows * ((height + POWER_ERRORS) * error / wanted) ** 2)
