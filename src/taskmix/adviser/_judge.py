@@ -88,7 +88,7 @@ def rank_candidates(
 ) -> Race:
     """Where every candidate stands by its seeds.
 
-    >>> race = rank_candidates({"a": [0.90, 0.91, 0.90], "b": [0.80, 0.82, 0.81], "c": [0.90, 0.91, 0.91]})
+    >>> race = rank_candidates({"a": [0.9, 0.91, 0.9], "b": [0.8, 0.82, 0.81], "c": [0.9, 0.91, 0.91]})
     >>> race.open, race.leader.name
     (('c', 'a'), 'c')
     """
