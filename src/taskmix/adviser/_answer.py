@@ -287,7 +287,8 @@ def _division(advice: Advice, race: Race, chosen: Plan) -> str:
         plain = "the plainest of them"
         lead = plain if chosen.name in SIMPLEST else "the best without what teaches nothing"
     words = (
-        f"How to divide is not settled: {len(race.open)} of {tried} candidates may be the best. "
+        f"How to divide is not settled: {len(race.open)} of {tried} candidates may be the best, within "
+        f"{100 * race.open_within:.1f} points of each other ({level}). "
     )
     return words + f"Until then {lead}: {lowered}. {_what_would_tell(advice, race)}"
 
