@@ -282,23 +282,9 @@ def advise_on(
             if whole is None:
                 save_models(study.path / MODEL, best_runs(advice, found), study, notes=about)
             else:
-                save_models(
-                    study.path / MODEL,
-                    whole.parts,
-                    study,
-                    notes=about,
-                    peers=whole.peers,
-                    blends=whole.of_task,
-                )
-                if whole.is_refitted:
-                    save_models(
-                        study.path / CHECKED,
-                        whole.checked_parts,
-                        study,
-                        notes=about,
-                        peers=whole.checked_peers,
-                        blends=whole.checked_of_task,
-                    )
+                whole.final.save(study.path / MODEL, study, about)
+                if options.refit:
+                    whole.before.save(study.path / CHECKED, study, about)
         # The answer, the plan and the model are there; what follows only adds to them.
         notes: list[str] = []
         if advice.lessons is not None:

@@ -54,7 +54,7 @@ class Advised:
         found = self.advice.delivered
         if found is None:
             return trained_model(best_runs(self.advice, self.answer), self.study)
-        return trained_model(found.parts, self.study, peers=found.peers, blends=found.of_task)
+        return found.final.load(self.study)
 
     @cached_property
     def checked(self) -> TrainedModel:
@@ -62,12 +62,7 @@ class Advised:
         found = self.advice.delivered
         if found is None:
             return self.model
-        return trained_model(
-            found.checked_parts,
-            self.study,
-            peers=found.checked_peers,
-            blends=found.checked_of_task,
-        )
+        return found.before.load(self.study)
 
     def predict(
         self, rows: NewRows, task: str | None = None, *, task_column: str | None = None

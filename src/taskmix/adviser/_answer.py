@@ -261,7 +261,7 @@ def _contents(advice: Advice, found: Delivered) -> str:
         if not advice.options.refit
         else "trained again on train and dev rows as far as could be"
     )
-    return f"The model: {what}, {again}. It answers for all {len(found.of_task)} tasks."
+    return f"The model: {what}, {again}. It answers for all {len(found.final.blends)} tasks."
 
 
 def _division(advice: Advice, race: Race, chosen: Plan) -> str:

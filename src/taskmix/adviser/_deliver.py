@@ -11,6 +11,8 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,14 +21,14 @@ from taskmix.adviser._blend import Blends, fit_blends
 from taskmix.adviser._candidate_runs import CandidateRuns
 from taskmix.adviser._members import BlendMember, gain_on, network_member, score_of
 from taskmix.adviser._scores import Entry, best_evaluation, mean_comparable
-from taskmix.engine import RefitSource, Run
+from taskmix.engine import RefitSource, Run, save_models, trained_model
 from taskmix.errors import RunError
 from taskmix.models import FittedPeer
 from taskmix.numerics import Interval
 from taskmix.plans import Plan
 from taskmix.records import Study
 from taskmix.tasks import HeldEncoding, TaskSet
-from taskmix.training import Blend
+from taskmix.training import Blend, TrainedModel
 
 Array = NDArray[np.float64]
 
@@ -37,20 +39,29 @@ BOTH = 3.0  # trainings of the network that have to be paid for: to check, on al
 LONGER = 2  # times the runs, where the best evaluation was the last and the budget pays for it
 MOST_STRETCH = 1.5  # times the batches, where dev rows come to those of train
 
-Parts = Sequence[tuple[Run, tuple[str, ...]]]  # models, and the tasks that each is for
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class BlendedModel:
+    """What a trained model is made of: networks and peers, each with its tasks, and their blends."""
+
+    networks: tuple[tuple[Run, tuple[str, ...]], ...]
+    peers: tuple[tuple[FittedPeer, tuple[str, ...]], ...]
+    blends: Mapping[str, Blend]  # by task; places among the networks, then the peers
+
+    def load(self, study: Study) -> TrainedModel:
+        return trained_model(self.networks, study, peers=self.peers, blends=self.blends)
+
+    def save(self, folder: Path, study: Study, notes: Mapping[str, Any]) -> None:
+        save_models(folder, self.networks, study, notes, peers=self.peers, blends=self.blends)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Delivered:
-    """The model: its parts, how they are blended, and how it did on rows that nothing was chosen by."""
+    """The model, and how it did on rows that nothing was chosen by."""
 
     blends: Blends  # of the members as they were checked
-    parts: tuple[tuple[Run, tuple[str, ...]], ...]  # networks, as delivered
-    peers: tuple[tuple[FittedPeer, tuple[str, ...]], ...]
-    of_task: Mapping[str, Blend]  # places among `parts`, then `peers`
-    checked_parts: tuple[tuple[Run, tuple[str, ...]], ...]
-    checked_peers: tuple[tuple[FittedPeer, tuple[str, ...]], ...]
-    checked_of_task: Mapping[str, Blend]
+    final: BlendedModel  # what people take home
+    before: BlendedModel  # what was checked
     batches: int  # of the network's training; 0: none is a member
     is_refitted: bool
     split: str  # of the scores: test, or dev where there is no test
@@ -152,17 +163,12 @@ def deliver(
         for name, theirs in against.items()
         if (gain := gain_on(tasks, judged, split, last, theirs, level=level)) is not None  # type: ignore[arg-type]
     }
-    parts, fitted, of_task = _placed(final, blends.of_task)
-    checked_parts, checked_peers, checked_of_task = _placed(blends.members, blends.of_task)
+    whole = _placed(final, blends.of_task)
     return Delivered(
         blends=blends,
-        parts=parts,
-        peers=fitted,
-        of_task=of_task,
-        checked_parts=checked_parts,
-        checked_peers=checked_peers,
-        checked_of_task=checked_of_task,
-        batches=batches if parts else 0,
+        final=whole,
+        before=_placed(blends.members, blends.of_task),
+        batches=batches if whole.networks else 0,
         is_refitted=refitted,
         split=split,
         scores={name: score_of(tasks[name], split, out) for name, out in last.items()},
@@ -257,31 +263,22 @@ def _outputs(
     return found
 
 
-def _placed(
-    members: Sequence[BlendMember], blends: Mapping[str, Blend]
-) -> tuple[
-    tuple[tuple[Run, tuple[str, ...]], ...],
-    tuple[tuple[FittedPeer, tuple[str, ...]], ...],
-    dict[str, Blend],
-]:
+def _placed(members: Sequence[BlendMember], blends: Mapping[str, Blend]) -> BlendedModel:
     """All models in the order in which a folder has them, and each task's blend by their places."""
-    parts: list[tuple[Run, tuple[str, ...]]] = []
+    networks: list[tuple[Run, tuple[str, ...]]] = []
     peers: list[tuple[FittedPeer, tuple[str, ...]]] = []
-    where: dict[tuple[int, str], tuple[bool, int]] = {}
+    where: dict[tuple[int, str], tuple[bool, int]] = {}  # whether it is a network, and its place
     for number, member in enumerate(members):
         served = tuple(name for name, blend in blends.items() if number in blend.members)
         if member.peer is not None:
             where |= {(number, name): (False, len(peers)) for name in served}
             peers.append((member.peer, served))
-            continue
         for run, answers in member.runs:
-            where |= {(number, name): (True, len(parts)) for name in answers}
-            parts.append((run, tuple(name for name in answers if name in served)))
+            where |= {(number, name): (True, len(networks)) for name in answers}
+            networks.append((run, tuple(name for name in answers if name in served)))
     found = {}
     for name, blend in blends.items():
         places = [where[number, name] for number in blend.members]
-        found[name] = replace(
-            blend,
-            members=tuple(at if network else len(parts) + at for network, at in places),
-        )
-    return tuple(parts), tuple(peers), found
+        at_places = tuple(at if network else len(networks) + at for network, at in places)
+        found[name] = replace(blend, members=at_places)
+    return BlendedModel(networks=tuple(networks), peers=tuple(peers), blends=found)
