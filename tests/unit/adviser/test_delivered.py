@@ -107,13 +107,13 @@ def test_what_was_checked_is_beside_what_was_trained_again_on_dev_rows_too(
     found = advised.advice.delivered
     assert found is not None
     assert found.is_refitted
-    assert found.parts or found.peers
+    assert found.final.networks or found.final.peers
     both = SIZES["train"] + SIZES["dev"]
-    for run, _ in found.parts:
+    for run, _ in found.final.networks:
         assert all(task.sizes["train"] == both for task in run.load())
-    for run, _ in found.checked_parts:
+    for run, _ in found.before.networks:
         assert all(task.sizes["train"] == SIZES["train"] for task in run.load())
-    for (last, _), (first, _) in zip(found.peers, found.checked_peers, strict=True):
+    for (last, _), (first, _) in zip(found.final.peers, found.before.peers, strict=True):
         again = first.peer.fit(tasks, splits=("train", "dev"), seed=0)
         rows = tasks["a"].splits["test"].inputs
         torch.testing.assert_close(last.outputs("a", rows), again.outputs("a", rows))
@@ -134,7 +134,7 @@ def test_without_training_again_the_checked_model_is_delivered(tmp_path: Path) -
     assert not (tmp_path / "checked-model").exists()
     rows = tasks["a"].splits["test"].inputs
     assert advised.checked.predict(rows, "a") == advised.predict(rows, "a")
-    assert all(run.load()["a"].sizes["train"] == SIZES["train"] for run, _ in found.parts)
+    assert all(run.load()["a"].sizes["train"] == SIZES["train"] for run, _ in found.final.networks)
 
 
 @pytest.mark.parametrize("budget", ["1-steps", "0.5s"])
@@ -145,8 +145,8 @@ def test_where_the_budget_pays_for_no_network_shallow_models_answer(
     advised = taskmix.advise(tasks, out=tmp_path, budget=budget, quiet=True)
     found = advised.advice.delivered
     assert found is not None
-    assert not found.parts
-    assert found.peers
+    assert not found.final.networks
+    assert found.final.peers
     assert any("pays for no shared network" in note for note in advised.document.notes)
     model = taskmix.load_model(tmp_path)
     for task in tasks:
