@@ -12,6 +12,7 @@ from taskmix.tasks import TaskSet
 from taskmix.transfer import LearningOptions, TransferLessons, learn, train_trials
 
 STAGE = "transfer"
+NO_TIME = "There was no time to study which tasks help which."
 
 
 def learn_which_help(
@@ -26,6 +27,14 @@ def learn_which_help(
     if design is None:
         return None
     spending = runs.spending
+    if spending.by_clock and STAGE not in spending.ledger.decisions:
+        begin = runs.timer.used()
+        few = design.some(1)[0].load()
+        probe.architecture.encoding.encode(few)
+        encoding = runs.timer.used() - begin  # every subset is encoded by itself
+        if encoding * PRICED_RUNS > BUDGET_SHARE * spending.left:
+            runs.notes.append(NO_TIME)
+            return None
     price = spending.price(STAGE, design.some, PRICED_RUNS * design.size, counted=COUNTED)
     batches = design.some(probe.steps)[0].cost
     count = 0

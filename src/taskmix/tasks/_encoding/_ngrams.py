@@ -160,7 +160,7 @@ class NgramEncoding:
 
     def _fit(self, tasks: TaskSet) -> dict[str, Any]:
         from scipy import sparse
-        from sklearn.utils.extmath import randomized_svd
+        from scipy.linalg import eigh
 
         tables = [t for key, t in _tables(tasks).items() if key.split == "train"]
         known = Ngrams.fit(tables)
@@ -169,8 +169,13 @@ class NgramEncoding:
         width = max(min(self.width, *some.shape), 1)
         directions = np.zeros((rows.shape[1], width), np.float32)
         if some.nnz:
-            *_, found = randomized_svd(some, width, n_iter=2, random_state=0)
-            directions = found.T.astype(np.float16)  # as they are saved
+            # The products of rows have the same directions, and there are fewer rows than n-grams.
+            squares, sides = eigh((some @ some.T).toarray().astype(np.float64))
+            sides, squares = sides[:, : -width - 1 : -1], squares[: -width - 1 : -1]
+            largest = np.abs(sides).argmax(axis=0)  # which is above 0: signs are free otherwise
+            sides *= np.sign(sides[largest, np.arange(width)])
+            along = some.T @ sides / np.sqrt(np.maximum(squares, squares[0] * 1e-9))
+            directions = along.astype(np.float16)  # as they are saved
         vectors = some @ directions.astype(np.float32)
         shift = vectors.mean(axis=0) if len(vectors) else np.zeros(width)
         spread = float(np.sqrt(vectors.var(axis=0).mean())) if len(vectors) else 0.0
