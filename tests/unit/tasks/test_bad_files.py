@@ -154,38 +154,11 @@ def test_a_new_label_is_accepted_where_train_has_labels_that_occur_once(tmp_path
     error_of(tmp_path, dev, 1)
 
 
-@pytest.mark.parametrize(
-    "bad", [{"text": "x", "label": None}, {"text": "x"}, {"text": "x", "label": ""}]
-)
-def test_a_row_without_a_label_is_named_and_refused_by_strict(
-    tmp_path: Path, bad: dict[str, Any]
-) -> None:
-    path = jsonl(tmp_path / "train.jsonl", [*GOOD, bad])
-    assert "`label`" in error_of(tmp_path, path, 11, strict=True)
-    tasks = load_tasks(tmp_path)
-    assert sum(tasks[0].sizes.values()) == 10
-    said = "1 of 11 rows has no `label` and was left out; the first is train.jsonl, line 11"
-    assert said in " ".join(tasks.notes)
-    jsonl(path, [{"text": "x", "label": 0.5}, {"text": "x", "label": None}])
-    assert "Found nothing" in error_of(tmp_path, path, 2, strict=True)
-
-
 def test_text_that_is_never_there_is_refused_and_some_empty_rows_are_not(tmp_path: Path) -> None:
     path = jsonl(tmp_path / "train.jsonl", [{**row, "text": " "} for row in GOOD])
     assert "should have words in some rows" in error_of(tmp_path, path, 1)
     jsonl(path, [{**GOOD[0], "text": ""}, *GOOD])
     assert len(load_tasks(tmp_path)) == 1
-
-
-def test_two_files_for_one_split_are_refused(tmp_path: Path) -> None:
-    jsonl(tmp_path / "a" / "train.jsonl", GOOD)
-    (tmp_path / "a" / "train.csv.gz").write_bytes(gzip.compress(b"text,label\nx,a\n"))
-    sentence = error_of(tmp_path, tmp_path / "a", None)
-    assert "two, train.csv.gz and train.jsonl," in sentence
-    (tmp_path / "a" / "train.csv.gz").unlink()
-    jsonl(tmp_path / "a" / "dev.jsonl", GOOD)
-    jsonl(tmp_path / "a" / "valid.jsonl", GOOD)
-    assert "two, dev.jsonl and valid.jsonl," in error_of(tmp_path, tmp_path / "a", None)
 
 
 def test_a_folder_without_tasks_and_a_path_to_nothing_are_refused(tmp_path: Path) -> None:
@@ -196,17 +169,6 @@ def test_a_folder_without_tasks_and_a_path_to_nothing_are_refused(tmp_path: Path
     assert "no such file" in error_of(nowhere, nowhere, None)
     folder = tmp_path / "nowhere"
     assert "Found nothing" in error_of(folder, folder, None)
-
-
-def test_a_row_without_a_task_is_left_out_or_refused_by_strict(tmp_path: Path) -> None:
-    path = tmp_path / "t.csv"
-    path.write_text("task,x,label\na,1,0\n,1,0\n")
-    assert "Every row should have `task`" in error_of(tmp_path, path, 3, strict=True)
-    assert "1 of 2 rows has no `task` and was left out" in " ".join(load_tasks(tmp_path).notes)
-    jsonl(tmp_path / "u" / "t.jsonl", [{"task": "a", "x": 1, "label": 0}, {"x": 1, "label": 0}])
-    error_of(tmp_path / "u", tmp_path / "u" / "t.jsonl", 2, strict=True)
-    jsonl(tmp_path / "v" / "t.jsonl", [{"task": ["a"], "x": 1, "label": 0}])
-    error_of(tmp_path / "v", tmp_path / "v" / "t.jsonl", 1)
 
 
 def test_a_folder_that_cannot_be_listed_is_refused(

@@ -82,15 +82,6 @@ def test_files_tasks_and_columns_are_listed_with_what_they_were_taken_for(tmp_pa
     assert any('`task_column="shelf"` (3 values)' in note for note in found.notes)
 
 
-def test_the_same_columns_of_many_folders_are_one_line(tmp_path: Path) -> None:
-    for name in "abc":
-        (tmp_path / name).mkdir()
-        split_files(tmp_path / name, train=rows(PLAIN, 0, 200), dev=rows(PLAIN, 200, 400))
-    found = check_tasks(tmp_path)
-    assert [(each.name, each.files) for each in found.columns] == [("x", 3), ("label", 3)]
-    assert len(found.files) == 6
-
-
 def test_contradictions_are_counted_and_two_rows_and_the_best_accuracy_named(
     tmp_path: Path,
 ) -> None:

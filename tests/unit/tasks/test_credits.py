@@ -15,11 +15,8 @@ from numpy.typing import NDArray
 from taskmix.tasks import (
     METRICS,
     MISSING,
-    WrittenText,
     evaluate_outputs,
-    evaluate_written,
     row_credits,
-    written_credits,
 )
 
 OF_CLASSES = sorted(n for n, m in METRICS.items() if m.needs in ("classes", "scores"))
@@ -58,15 +55,6 @@ def must_be_of(
     else:
         assert np.nanmean(found) == pytest.approx(value, rel=1e-9, abs=1e-9)
     return found
-
-
-def test_credits_of_a_mean_are_the_rows_own_values() -> None:
-    logits, targets = np.array([[0.0, 0.0], [0.0, 9.0]]), np.array([1, 1])
-    labels = ("no", "yes")
-    losses = row_credits("log_loss", outputs=logits, targets=targets, labels=labels)
-    assert losses == pytest.approx([math.log(2), math.log1p(math.exp(-9))])
-    rights = row_credits("accuracy", outputs=logits, targets=targets, labels=labels)
-    assert rights.tolist() == [0.0, 1.0]
 
 
 def test_credits_of_f1_are_those_of_a_ratio_of_sums() -> None:
@@ -188,28 +176,3 @@ def test_a_metric_that_is_not_defined_has_no_credits() -> None:
     logits[1] = np.nan
     found = row_credits("accuracy", outputs=logits, targets=targets, labels=("a", "b"))
     assert np.isnan(found).all()
-
-
-@pytest.mark.parametrize(
-    "metric", [*(n for n, m in METRICS.items() if m.is_of_text), "exact_match+word_f1"]
-)
-def test_the_mean_of_credits_is_the_metric_of_written_text(metric: str) -> None:
-    generator = np.random.default_rng(0)
-    pieces = generator.integers(1, 6, 20)
-    right = np.minimum(pieces, generator.integers(0, 7, 20))
-    loss, sizes = generator.random(20), generator.integers(1, 9, 20)
-    words = ["the red cat", "a cat", "red dog runs", ""]
-    answers = [(words[a], words[b]) for a, b in generator.integers(0, 4, (20, 2))]
-    text = WrittenText(
-        rows=20,
-        right_rows=int((right == pieces).sum()),
-        pieces=int(pieces.sum()),
-        right_pieces=int(right.sum()),
-        loss=float(loss.sum()),
-        bytes=int(sizes.sum()),
-        answers=tuple(answers),
-    )
-    rows = {"loss": loss, "right": right, "pieces": pieces, "sizes": sizes, "answers": answers}
-    found = written_credits(metric, **rows)
-    assert found.mean() == pytest.approx(evaluate_written(metric, text))
-    assert found.std() > 0

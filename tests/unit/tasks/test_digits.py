@@ -41,15 +41,6 @@ def test_there_are_eight_tasks_of_very_different_sizes() -> None:
         assert set(task.splits["train"].targets) == set(range(len(task.labels)))
 
 
-def test_no_image_is_in_two_splits_of_any_tasks() -> None:
-    tasks = digits_tasks()
-    pools = [
-        set(np.concatenate([*images(tasks, name).values()])) for name in ("train", "dev", "test")
-    ]
-    assert [len(pool) for pool in pools] == [900, 400, 497]
-    assert len(set.union(*pools)) == 1797
-
-
 def test_answers_are_true_of_the_digit_except_where_shuffled() -> None:
     tasks = digits_tasks()
     digits = load_digits().target

@@ -33,13 +33,6 @@ def test_whatever_pandas_writes_is_read(tmp_path: Path, orient: str) -> None:
     assert table.to_pylist() == ROWS
 
 
-def test_rows_by_name_and_columns_as_lists_are_read(tmp_path: Path) -> None:
-    by_name = {"first": ROWS[0], "second": ROWS[1], "third": ROWS[0]}
-    assert read_rows(document(tmp_path, by_name)).table.to_pylist() == [*ROWS, ROWS[0]]
-    columns = {"x": [1, 2.5], "label": ["a", "b"]}
-    assert read_rows(document(tmp_path, columns)).table.to_pylist() == ROWS
-
-
 @pytest.mark.parametrize(
     ("content", "said"),
     [
@@ -58,23 +51,6 @@ def test_a_document_of_another_shape_gets_a_sentence(
 ) -> None:
     with pytest.raises(TaskFileError, match=said):
         read_rows(document(tmp_path, content))
-
-
-def test_keys_that_only_some_objects_have_are_missing_in_the_others(tmp_path: Path) -> None:
-    table = read_rows(document(tmp_path, [{"x": 1}, {"y": "b", "x": None}])).table
-    assert table.to_pylist() == [{"x": 1, "y": None}, {"x": None, "y": "b"}]
-
-
-def test_a_document_in_one_long_line_is_read(tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr("taskmix.files._allowance.LINE_LIMIT", 1000)
-    rows = [{"text": f"word {n}", "label": n % 2} for n in range(500)]
-    assert read_rows(document(tmp_path, rows)).table.num_rows == 500
-
-
-def test_splits_of_a_document_are_those_of_the_task(tmp_path: Path) -> None:
-    rows = [{"x": n, "z": n % 5, "label": "ab"[n % 2]} for n in range(30)]
-    path = document(tmp_path, {"train": rows[:20], "validation": rows[20:]})
-    assert load_tasks(path)["rows"].sizes == {"train": 20, "dev": 10}
 
 
 def workbook(path: Path, **sheets: list[list[Any]]) -> Path:
@@ -104,24 +80,6 @@ def test_a_row_of_a_workbook_is_named_as_excel_shows_it(tmp_path: Path) -> None:
     path = workbook(tmp_path / "a.xlsx", s=rows)
     with pytest.raises(TaskFileError, match=r"a\.xlsx, row 9"):
         load_tasks(path, strict=True)
-
-
-def test_numbers_beside_text_in_a_workbook_follow_the_rule_of_csv(tmp_path: Path) -> None:
-    rows = [["x", "z", "label"], *([n * 0.5, n % 3, n % 2] for n in range(60)), ["n/k", 1, 1]]
-    tasks = load_tasks(workbook(tmp_path / "a.xlsx", s=rows))
-    assert "`x` has 60 numbers and 1 other cell, counted as missing" in " ".join(tasks.notes)
-
-
-def test_sheets_in_a_split_file_are_tasks_too(tmp_path: Path) -> None:
-    sheets = {
-        name: [["x", "z", "label"], *([n, n % 4, "ab"[n % 2]] for n in range(20))]
-        for name in ("books", "dvd")
-    }
-    for split in ("train", "dev"):
-        workbook(tmp_path / f"{split}.xlsx", **sheets)
-    tasks = load_tasks(tmp_path)
-    assert [name.rpartition("/")[2] for name in tasks.names] == ["books", "dvd"]
-    assert tasks[0].columns == ("x", "z") or tasks[0].columns == ("z",)
 
 
 def test_without_openpyxl_a_workbook_names_the_extra(

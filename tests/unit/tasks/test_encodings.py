@@ -1,14 +1,12 @@
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 import pytest
-import torch
-from encoding_toys import everything, ragged, split, tagging, task, words, write_vectors
+from encoding_toys import everything, ragged, split, tagging, task, words
 from torch import Tensor
 
 from taskmix.errors import InputError
@@ -126,46 +124,6 @@ def test_what_the_cache_gives_is_equal_bit_for_bit(
     assert again["one"].splits["train"].inputs is not again["own"].splits["train"].inputs
 
 
-def test_word_vectors_come_back_from_the_cache_and_belong_to_their_file(tmp_path: Path) -> None:
-    path = write_vectors(tmp_path / "v.txt")
-    tasks = TaskSet((task("a", "text", train=split({"text": ["good zebra"]})),))
-    encoding = WordEncoding(vectors=path, min_count=1)
-    first = encoding.encode(tasks, cache=tmp_path / "cache")
-    again = encoding.encode(tasks, cache=tmp_path / "cache")
-    assert first.vectors is not None
-    assert again.vectors is not None
-    assert torch.equal(first.vectors, again.vectors)
-    path.write_text("good 7 8\n")
-    other = encoding.encode(tasks, cache=tmp_path / "cache")
-    assert other.vectors is not None
-    assert other.vectors[2].tolist() == [7.0, 8.0]
-
-
-def test_other_options_rows_or_sharing_are_other_entries(tmp_path: Path) -> None:
-    rows = split({"x": [1.0, 2.0]})
-    tasks = TaskSet((task("a", "table", source="s", train=rows), task("b", "table", train=rows)))
-    shared = TaskSet(
-        (task("a", "table", source="s", train=rows), task("b", "table", source="s", train=rows))
-    )
-    longer = TaskSet((task("a", "table", train=split({"x": [1.0, 2.0, 3.0]})),))
-    TableEncoding().encode(tasks, cache=tmp_path)
-    TableEncoding(standardize=False).encode(tasks, cache=tmp_path)
-    TableEncoding().encode(longer, cache=tmp_path)
-    together = TableEncoding().encode(shared, cache=tmp_path)
-    assert together["a"].splits["train"].inputs is together["b"].splits["train"].inputs
-    assert len(list(tmp_path.iterdir())) == 4
-
-
-def test_where_the_tasks_lie_does_not_change_their_entry(tmp_path: Path) -> None:
-    rows = split({"x": [1.0, 2.0]})
-    TableEncoding().encode(
-        TaskSet((task("a", "table", source="/here", train=rows),)), cache=tmp_path
-    )
-    moved = TaskSet((task("a", "table", source="/there", train=rows),))
-    assert TableEncoding().encode(moved, cache=tmp_path)["a"].source == "/there"
-    assert len(list(tmp_path.iterdir())) == 1
-
-
 @pytest.mark.parametrize("damage", ["cut", "flipped", "emptied", "replaced"])
 def test_a_damaged_entry_is_made_again(damage: str, tmp_path: Path) -> None:
     tasks = digits_tasks().select(["loop", "prime"])
@@ -205,17 +163,6 @@ def test_tasks_that_an_encoding_cannot_read_are_named() -> None:
         TableEncoding().encode(TaskSet((task("a", "table", test=split({"x": [1.0]})),)))
 
 
-def test_tasks_of_one_source_with_different_rows_are_refused() -> None:
-    tasks = TaskSet(
-        (
-            task("a", "table", source="s", train=split({"x": [1.0]})),
-            task("b", "table", source="s", train=split({"x": [1.0, 2.0]})),
-        )
-    )
-    with pytest.raises(InputError, match=r"source `s` should share their rows. Found 1 and 2"):
-        TableEncoding().encode(tasks)
-
-
 def test_lists_of_tokens_can_be_classified_whole(tokenizer_folder: str) -> None:
     rows = {"tokens": [["We", "go"], ["play"]]}
     tasks = TaskSet(
@@ -231,36 +178,3 @@ def test_lists_of_tokens_can_be_classified_whole(tokenizer_folder: str) -> None:
     assert "word_starts" not in intent.batch(everything(2))
     assert pieces["intent"].splits["train"].targets.shape == (2,)
     assert pieces["slots"].splits["train"].targets.shape == (2, 2)
-
-
-def test_the_second_encoding_of_a_text_parts_no_words_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def encode() -> EncodedTasks:  # of tables made afresh, as in another process
-        texts = {"text": ["good film", "bad film"]}
-        tasks = TaskSet((task("news", "text", train=split(texts)),))
-        return WordEncoding(min_count=1).encode(tasks, cache=tmp_path)
-
-    first = encode()
-    parted: list[str] = []
-    monkeypatch.setattr("taskmix.tasks._encoding._words.tokenize", parted.append)
-    assert_equal(encode(), first)
-    assert not parted
-
-
-def test_no_warning_is_raised_when_tensors_are_read_from_the_cache(tmp_path: Path) -> None:
-    tasks = digits_tasks().select(["loop"])
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        first = TableEncoding().encode(tasks, cache=tmp_path)
-        (entry,) = tmp_path.rglob("*.safetensors")
-        written = entry.stat().st_mtime_ns
-        assert_equal(TableEncoding().encode(tasks, cache=tmp_path), first)
-    assert entry.stat().st_mtime_ns == written  # it was read, and not written again
-
-
-def test_subsets_of_tasks_hold_the_same_pieces(tokenizer_folder: str) -> None:
-    """A fleet over a thousand subsets has one copy of each task's rows."""
-    encoding, tasks = small_sets(tokenizer_folder)["pieces"]
-    whole, part = encoding.encode(tasks), encoding.encode(tasks.select(["own"]))
-    assert part["own"].splits["train"].inputs is whole["own"].splits["train"].inputs

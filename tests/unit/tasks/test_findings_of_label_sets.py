@@ -29,19 +29,6 @@ def task(marks: NDArray[np.int8] = MARKS, texts: list[str] | None = None, name: 
     )
 
 
-def test_labels_that_all_or_few_rows_have_are_said() -> None:
-    def kinds(each: Task) -> dict[str, str]:
-        return {finding.kind: finding.words for finding in look_at(TaskSet((each,)))}
-
-    same = kinds(task(np.tile(np.array([[1, 0]], dtype=np.int8), (120, 1))))
-    assert "the same labels in all rows" in same["one class"]
-    rare = np.zeros((200, 2), dtype=np.int8)
-    rare[::2, 0], rare[0, 1] = 1, 1
-    found = kinds(task(rare))
-    assert "under 2% of its rows have: b" in found["rare class"]
-    assert "one class" not in found
-
-
 def test_equal_inputs_with_other_labels_contradict_and_copies_of_a_task_are_found() -> None:
     generator = np.random.default_rng(0)
     marks = (generator.random((120, 2)) < 0.4).astype(np.int8)

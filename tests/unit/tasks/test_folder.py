@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
 import json
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -59,14 +57,6 @@ def test_every_sub_folder_is_a_task_named_after_it(tmp_path: Path) -> None:
     assert tasks.notes == ()
 
 
-def test_a_path_may_be_text_and_may_be_the_current_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    text_task(tmp_path / "agnews")
-    monkeypatch.chdir(tmp_path / "agnews")
-    assert load_tasks(".").names == ("agnews",)
-
-
 def test_several_label_columns_make_tasks_that_share_their_inputs(tmp_path: Path) -> None:
     rows = [{"text": f"{n}", "text2": "x", "label": "ab"[n % 2], "score": n / 3} for n in range(20)]
     jsonl(tmp_path / "sick" / "train.jsonl", rows)
@@ -82,25 +72,6 @@ def test_several_label_columns_make_tasks_that_share_their_inputs(tmp_path: Path
         assert first.splits[split].inputs is second.splits[split].inputs
     sub_folders = load_tasks(tmp_path, label=["label", "score"])
     assert sub_folders.names == ("sick/label", "sick/score")
-
-
-def test_a_table_with_a_task_column_is_one_task_for_each_value(tmp_path: Path) -> None:
-    rows = "".join(f"{n % 3},{n / 2},{'xy'[n % 2]},{n % 2}\n" for n in range(60))
-    (tmp_path / "table.csv").write_text("task,number,word,label\n" + rows)
-    tasks = load_tasks(tmp_path)
-    assert tasks.names == ("0", "1", "2")
-    assert tasks["1"].inputs == "table"
-    assert tasks["1"].splits["train"].inputs.column_names == ["number", "word"]
-    assert sum(tasks["1"].sizes.values()) == 20
-    assert tasks["1"].sizes == {"train": 16, "dev": 2, "test": 2}
-    assert "80, 10 and 10" in " ".join(tasks.notes)
-
-
-def test_a_file_may_be_the_source(tmp_path: Path) -> None:
-    path = tmp_path / "people.csv.gz"
-    path.write_bytes(gzip.compress(b"who,x,label\n" + b"b,1,0\na,2,1\n" * 10))
-    assert load_tasks(path, task_column="who").names == ("a", "b")
-    assert load_tasks(path).names == ("people",)
 
 
 def test_the_table_with_the_columns_asked_for_is_chosen(tmp_path: Path) -> None:
@@ -184,40 +155,6 @@ def test_dev_matched_is_dev_where_there_is_no_plain_one(tmp_path: Path) -> None:
     assert texts(task, "test") == ["test 0", "test 1", "test 2", "test 3"]
 
 
-def test_a_missing_dev_split_is_a_fixed_tenth_of_train(tmp_path: Path) -> None:
-    text_task(tmp_path / "a", train=100, dev=0)
-    text_task(tmp_path / "b", train=100, dev=0)
-    tasks = load_tasks(tmp_path)
-    assert tasks["a"].sizes == {"train": 90, "dev": 10, "test": 4}
-    assert texts(tasks["a"], "dev") == texts(tasks["b"], "dev")
-    everything = texts(tasks["a"], "train") + texts(tasks["a"], "dev")
-    assert sorted(everything) == sorted(f"train {n}" for n in range(100))
-    (note,) = tasks.notes
-    assert note.startswith("`a`, `b`: there is no dev split, so every tenth row of train")
-
-
-def test_rows_too_many_to_be_joined_are_divided_all_the_same(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    text_task(tmp_path, train=100, dev=0)
-    (joined,) = load_tasks(tmp_path)
-    monkeypatch.setattr("taskmix.tasks._loading._layout._TAKE_LIMIT", 0)
-    (apart,) = load_tasks(tmp_path)
-    assert apart.sizes == joined.sizes
-    for split in joined.splits:
-        assert texts(apart, split) == texts(joined, split)
-        assert labels(apart, split) == labels(joined, split)
-
-
-def test_a_class_of_one_row_is_never_put_aside(tmp_path: Path) -> None:
-    for place in range(20):
-        rows = [{"text": "x", "label": "rare" if n == place else "ab"[n % 2]} for n in range(20)]
-        jsonl(tmp_path / "train.jsonl", rows)
-        (task,) = load_tasks(tmp_path)
-        assert task.labels == ("a", "b", "rare")
-        assert "rare" in labels(task, "train")
-
-
 def test_every_class_has_its_share_of_every_split() -> None:
     strata = np.repeat([0, 1, 2, 3], [500, 100, 30, 3])
     codes = divide_rows(len(strata), strata)
@@ -239,26 +176,6 @@ def test_rows_with_the_same_inputs_are_never_parted() -> None:
             assert len(np.unique(codes[same == unit])) == 1
         assert 0.6 < np.mean(codes == 0) < 0.95
         assert (codes == 1).any()
-
-
-def test_rows_that_stand_twice_in_a_table_are_in_one_split(tmp_path: Path) -> None:
-    texts = [f"the film number {n // 2 if n < 40 else n} was fine" for n in range(100)]
-    rows = [{"text": text, "label": "ab"[n % 2]} for n, text in enumerate(texts)]
-    jsonl(tmp_path / "table.jsonl", rows)
-    (task,) = load_tasks(tmp_path / "table.jsonl")
-    found = {split: set(rows.inputs["text"].to_pylist()) for split, rows in task.splits.items()}
-    assert not found["train"] & (found["dev"] | found["test"])
-    assert not found["dev"] & found["test"]
-
-
-def test_the_fixed_rules_never_leave_nothing_to_train_on() -> None:
-    for count in range(1, 200):
-        codes = divide_rows(count)
-        sizes = Counter(codes.tolist())
-        assert sizes[0] >= 1
-        assert sizes[1] == (-(-count // 10) if count > 1 else 0)
-        assert sizes[2] == (-(-(count - 1) // 10) if count > 2 else 0)
-        assert put_aside(count).sum() == (-(-count // 10) if count > 1 else 0)
 
 
 def test_the_fixed_rule_is_the_same_for_ever() -> None:
@@ -452,14 +369,6 @@ def test_intent_reads_the_text_and_slots_read_the_tokens(tmp_path: Path) -> None
     assert len(tasks[1].splits["dev"].targets) == 2 * len(tasks[1].splits["dev"])
 
 
-def test_tags_may_be_numbers(tmp_path: Path) -> None:
-    rows = [{"tokens": ["a", "b"], "tags": [10, 9]}] * 3
-    jsonl(tmp_path / "train.jsonl", rows)
-    (task,) = load_tasks(tmp_path)
-    assert task.labels == ("9", "10")
-    assert task.metric == "accuracy"
-
-
 CONLL = "EU\tNNP\tB-ORG\nrejects\tVBZ\tO\n\nPeter\tNNP\tB-PER\n"
 
 
@@ -490,16 +399,6 @@ def test_tags_that_train_does_not_have_extend_the_labels(tmp_path: Path) -> None
     assert "labels that no row of train has ('B-new')" in tasks.notes[0]
 
 
-def test_lines_of_symbols_are_sequences(tmp_path: Path) -> None:
-    for split in ("train", "dev"):
-        (tmp_path / f"{split}.txt").write_text("1 2  3\n4\n")
-    (task,) = load_tasks(tmp_path)
-    assert (task.kind, task.inputs, task.metric) == ("sequences", "sequences", "log_loss")
-    assert task.labels == ()
-    assert task.splits["train"].inputs.to_pydict() == {"symbols": [["1", "2", "3"], ["4"]]}
-    assert len(task.splits["train"].targets) == 0
-
-
 def test_a_lone_text_file_is_divided_and_its_first_symbol_may_be_the_task(tmp_path: Path) -> None:
     (tmp_path / "users.txt").write_text("u1 ls cd\nu2 vi\nu1 ls\n")
     (tmp_path / "readme.txt").write_text("About the users.")
@@ -509,18 +408,6 @@ def test_a_lone_text_file_is_divided_and_its_first_symbol_may_be_the_task(tmp_pa
     with pytest.raises(TaskFileError, match="line 2"):
         (tmp_path / "users.txt").write_text("u1 ls\nu2\n")
         load_tasks(tmp_path, first_symbol_is_task=True)
-
-
-def test_cells_may_be_sequences_of_characters_or_words(tmp_path: Path) -> None:
-    (tmp_path / "names.csv").write_text("language,name\n" + "Greek,Ω é\nDutch,aap\n" * 5)
-    options: dict[str, Any] = {"task_column": "language", "sequence_column": "name"}
-    tasks = load_tasks(tmp_path, symbols="characters", **options)
-    assert tasks.names == ("Dutch", "Greek")
-    column = tasks["Greek"].splits["train"].inputs.column("symbols")
-    assert column.to_pylist()[0] == ["Ω", " ", "é"]
-    tasks = load_tasks(tmp_path, **options)
-    column = tasks["Greek"].splits["train"].inputs.column("symbols")
-    assert column.to_pylist()[0] == ["Ω", "é"]
 
 
 def test_a_long_table_holds_sequences_of_vectors(tmp_path: Path) -> None:
@@ -596,30 +483,6 @@ def test_each_task_of_a_table_has_the_classes_of_its_own_rows(
                 assert {task.labels[place] for place in own} == set(cells[x].split(";"))
 
 
-def test_each_task_of_a_table_has_the_tags_of_its_own_rows(tmp_path: Path) -> None:
-    rows = [("a", "NOUN"), ("b", "VERB"), ("b", "NOUN")]
-    jsonl(
-        tmp_path / "t.jsonl",
-        [
-            {"task": task, "tokens": [f"w{n}", "."], "tags": [tag, "O"]}
-            for n in range(4)
-            for task, tag in rows
-        ],
-    )
-    tasks = load_tasks(tmp_path, label="tags")
-    assert [task.labels for task in tasks] == [("O", "NOUN"), ("O", "NOUN", "VERB")]
-
-
-def test_a_metric_has_to_fit_the_kind(tmp_path: Path) -> None:
-    text_task(tmp_path)
-    assert load_tasks(tmp_path, metric="macro_f1")[0].metric == "macro_f1"
-    for metric in ("rmse", "entity_f1"):
-        with pytest.raises(OptionError, match=f"Found `{metric}` for classification"):
-            load_tasks(tmp_path, metric=metric)
-    with pytest.raises(OptionError, match="name of a metric"):
-        load_tasks(tmp_path, metric="acuracy")
-
-
 def test_options_that_cannot_be_are_refused(tmp_path: Path) -> None:
     text_task(tmp_path)
     with pytest.raises(OptionError, match="at least one"):
@@ -653,15 +516,6 @@ def test_a_cached_table_is_read_in_place_of_the_file(
     assert len(list(cache.iterdir())) == 3
     monkeypatch.setattr("taskmix.tasks._loading._table_cache.read_rows", None)
     assert same(load_tasks(tmp_path, cache=cache), first)
-
-
-def test_a_changed_file_is_read_anew(tmp_path: Path) -> None:
-    text_task(tmp_path / "a")
-    cache = tmp_path / ".cache"
-    first = load_tasks(tmp_path, cache=cache)
-    text_task(tmp_path / "a", train=22)
-    assert not same(load_tasks(tmp_path, cache=cache), first)
-    assert len(list(cache.iterdir())) == 4
 
 
 @pytest.mark.parametrize("damage", ["cut", "flip", "empty", "nonsense"])

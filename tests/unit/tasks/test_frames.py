@@ -17,7 +17,7 @@ import torch
 from torch.utils.data import TensorDataset
 
 from taskmix.errors import InputError, TaskFileError
-from taskmix.tasks import check_tasks, frame_table, gather_tasks, load_tasks
+from taskmix.tasks import frame_table, gather_tasks, load_tasks
 
 Columns = dict[str, Any]
 OPTIONS: dict[str, Any] = {"task_column": "product", "label": "category"}
@@ -92,17 +92,6 @@ def test_columns_of_pandas_may_hold_anything() -> None:
     assert "The index (`customer`) of the frame is not read" in notes
     assert "the first is 'a' in the frame, row 2" in notes
     assert "`when`" in notes
-
-
-def test_categories_of_polars_are_text() -> None:
-    polars = pytest.importorskip("polars", reason="polars is not installed")
-    frame = polars.DataFrame(columns()).with_columns(
-        polars.col("channel").cast(polars.Categorical),
-        polars.col("category").cast(polars.Categorical),
-    )
-    tasks = load_tasks(frame, **OPTIONS)
-    assert tasks["bank"].labels == ("fraud", "other")
-    assert set(tasks["bank"].splits["train"].inputs["channel"].to_pylist()) == {"web", "phone"}
 
 
 def test_polars_is_read_without_pandas_and_neither_is_imported() -> None:
@@ -192,29 +181,6 @@ def levels() -> Any:
 def test_what_cannot_be_read_gets_a_sentence(make: Callable[[], Any], said: str) -> None:
     with pytest.raises(InputError, match=said):
         load_tasks(make())
-
-
-def test_a_task_is_checked_by_the_classes_of_its_own_rows() -> None:
-    numbers = np.arange(200)
-    kinds = np.where(numbers % 2, np.array(["new", "old"])[numbers // 2 % 2], "thin")
-    kinds[::4] = "thick"
-    found = check_tasks(
-        {"about": np.where(numbers % 2, "film", "book"), "x": numbers * 0.5, "kind": kinds},
-        task_column="about",
-        label="kind",
-    )
-    assert [(task.name, task.classes) for task in found.tasks] == [("book", 2), ("film", 2)]
-    assert not {each.kind for each in found.findings} & {"few of a class", "rare class"}
-
-
-def test_rows_of_a_frame_without_a_label_are_left_out_and_counted() -> None:
-    given = columns()
-    given["category"] = [*given["category"][:58], None, None]
-    tasks = load_tasks(given, **OPTIONS)
-    assert sum(sum(task.sizes.values()) for task in tasks) == 58
-    assert any("row 59" in note for note in tasks.notes)
-    with pytest.raises(TaskFileError, match="row 59"):
-        load_tasks(given, strict=True, **OPTIONS)
 
 
 def pairs(count: int = 40) -> tuple[Any, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -87,30 +86,11 @@ def test_a_row_whose_label_is_hidden_is_left_out_or_refused_by_strict(
     assert load_tasks("hf:snli", text=["premise"])[0].sizes == {"train": 1}
 
 
-def test_a_settings_file_holds_for_the_hub_too(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    fake(monkeypatch, {"train": pairs([0, 1, 2] * 5)})
-    path = tmp_path / "settings.toml"
-    path.write_text(
-        '[[task]]\nname = "two"\nlabel = "label"\nlabels = ["neutral", "entailment"]\n'
-        'text = "premise"\ntext2 = "hypothesis"\n'
-    )
-    (task,) = load_tasks("hf:snli", settings=path)
-    assert (task.name, task.labels) == ("two", ("neutral", "entailment"))
-
-
 def test_a_data_set_that_cannot_be_had_gets_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     for error in (ConnectionError("no route"), FileNotFoundError("nope"), ValueError("Config?")):
         fake(monkeypatch, error)
         with pytest.raises(InputError, match=r"`hf:x` should be a data set .* Check the name"):
             load_tasks("hf:x")
-
-
-def test_a_data_set_without_our_splits_gets_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    fake(monkeypatch, {"everything": pairs([0])})
-    with pytest.raises(InputError, match="Found everything"):
-        load_tasks("hf:x")
 
 
 def test_a_missing_package_is_said_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:

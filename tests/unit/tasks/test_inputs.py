@@ -41,14 +41,6 @@ def test_the_only_column_of_sentences_is_the_text_whatever_it_is_called(
     assert task.reading.left_out == (("stars", "beside the text"),)
 
 
-def test_text_found_by_its_words_is_noted_and_features_decide_otherwise(tmp_path: Path) -> None:
-    table(tmp_path, {"said": sentences(40), "stars": [place % 5 for place in range(40)]})
-    notes = " ".join(load_tasks(tmp_path).notes)
-    assert "`said` holds sentences and was taken for the text" in notes
-    (task,) = load_tasks(tmp_path, features=["said", "stars"])
-    assert (task.inputs, features(task)) == ("table", ["said", "stars"])
-
-
 @pytest.mark.parametrize(
     ("names", "order"),
     [

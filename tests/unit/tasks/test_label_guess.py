@@ -36,13 +36,6 @@ def test_a_usual_name_is_taken_in_a_table_and_said(tmp_path: Path, name: str) ->
     assert any("`label=...` names another" in note for note in tasks.notes)
 
 
-@pytest.mark.parametrize("name", ["sentiment", "rating", "Stars", "intent", "topic"])
-def test_names_that_labels_of_texts_have_are_taken_beside_a_text(tmp_path: Path, name: str) -> None:
-    columns = {"review": TEXTS, name: STARS, "helpful": NUMBERS, "product": PRODUCTS}
-    tasks = load_tasks(table(tmp_path, columns))
-    assert tasks[0].reading.label == name
-
-
 def test_the_only_column_beside_text_ids_and_dates_is_the_label(tmp_path: Path) -> None:
     columns = {"id": range(COUNT), "day": DAYS, "review": TEXTS, "opinion": STARS}
     tasks = load_tasks(table(tmp_path, columns))
@@ -78,12 +71,6 @@ def test_two_candidates_are_a_question_that_lists_the_columns(
     assert str(found.value).endswith("Name the column with `label`.")
     assert found.value.arguments == ("label",)
     assert load_tasks(tmp_path / "rows.csv", label=list(columns)[-1])
-
-
-def test_a_column_named_label_is_taken_before_any_guess(tmp_path: Path) -> None:
-    tasks = load_tasks(table(tmp_path, {"text": TEXTS, "target": STARS, "Label": PRODUCTS}))
-    assert tasks[0].reading.label == "Label"
-    assert not any("taken for the label" in note for note in tasks.notes)
 
 
 def test_columns_that_were_said_to_be_something_else_are_no_candidates(tmp_path: Path) -> None:

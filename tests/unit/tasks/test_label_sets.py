@@ -16,7 +16,7 @@ from sklearn.metrics import (
 )
 
 from taskmix.errors import OptionError
-from taskmix.tasks import METRICS, MISSING, evaluate_outputs, row_credits
+from taskmix.tasks import METRICS, MISSING, evaluate_outputs
 
 LABELS = ("a", "b", "c")
 OF_SETS = [name for name, metric in METRICS.items() if metric.is_of_sets]
@@ -56,20 +56,6 @@ def test_every_metric_of_label_sets_is_that_of_scikit_learn(seed: int) -> None:
     assert mean == pytest.approx((expected["micro_f1"] + expected["macro_f1"]) / 2)
 
 
-def test_f1_by_hand() -> None:
-    # Label a: one true positive, one false negative. Label b: one true, one false positive.
-    marks = np.array([[1, 0], [1, 1], [0, 0]], dtype=np.int8)
-    outputs = np.array([[1.0, 2.0], [-1.0, 0.5], [-3.0, -0.1]])
-    assert score("micro_f1", outputs, marks) == pytest.approx(2 * 2 / (3 + 3))
-    assert score("macro_f1", outputs, marks) == pytest.approx((2 / 3 + 2 / 3) / 2)
-    assert score("accuracy", outputs, marks) == pytest.approx(1 / 3)
-
-
-def test_a_probability_of_one_half_is_no_label() -> None:
-    marks = np.array([[0], [1]], dtype=np.int8)
-    assert score("accuracy", np.array([[0.0], [1e-9]]), marks) == 1.0
-
-
 def test_a_label_that_no_row_has_counts_only_where_it_is_predicted() -> None:
     marks = np.array([[1, 0], [0, 0]], dtype=np.int8)
     right = np.array([[1.0, -1.0], [-1.0, -1.0]])
@@ -97,26 +83,6 @@ def test_cells_that_nobody_knows_do_not_count(name: str) -> None:
         first[:, 1], second[:, 0] = MISSING, MISSING
         parted = (np.concatenate([outputs[:, :2]] * 2), np.concatenate([first, second]))
         assert score(name, *parted) == pytest.approx(score(name, outputs[:, :2], marks), abs=1e-12)
-
-
-@pytest.mark.parametrize("name", OF_SETS)
-def test_credits_of_rows_have_the_metric_as_their_mean(name: str) -> None:
-    outputs, marks = marked(5)
-    marks[::7, 1], marks[::11] = MISSING, MISSING
-    found = row_credits(name, outputs=outputs, targets=marks, labels=LABELS)
-    assert np.array_equal(np.isnan(found), (marks == MISSING).all(axis=1))
-    assert np.nanmean(found) == pytest.approx(score(name, outputs, marks), abs=1e-12)
-
-
-@pytest.mark.parametrize("name", OF_SETS)
-def test_the_spread_of_credits_is_that_of_resampled_rows(name: str) -> None:
-    outputs, marks = marked(6, rows=600)
-    found = row_credits(name, outputs=outputs, targets=marks, labels=LABELS)
-    generator, values = np.random.default_rng(0), []
-    for _ in range(200):
-        rows = generator.integers(len(marks), size=len(marks))
-        values.append(score(name, outputs[rows], marks[rows]))
-    assert found.std() / math.sqrt(len(found)) == pytest.approx(np.std(values), rel=0.2)
 
 
 def test_metrics_that_do_not_fit_are_refused_in_words() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from taskmix.tasks import MISSING, Finding, Split, Task, TaskSet, look_at
+from taskmix.tasks import Finding, Split, Task, TaskSet, look_at
 
 
 def texts(name: str, **splits: list[tuple[str, int]]) -> Task:
@@ -58,14 +58,6 @@ def test_test_rows_seen_in_training_are_counted() -> None:
     assert finding.kind == "seen in training"
     assert finding.share == pytest.approx(30 / 40)
     assert "75.0% of its test rows" in finding.words
-
-
-def test_test_rows_that_another_task_trains_on_are_counted() -> None:
-    a = texts("a", train=plain("a"), dev=plain("a", 5, first=500), test=plain("b", 10))
-    b = texts("b", train=plain("b"), dev=plain("b", 5, first=500))
-    (finding,) = look_at(TaskSet((a, b)))
-    assert (finding.kind, finding.tasks) == ("seen in another task", ("a", "b"))
-    assert finding.share == 1.0
 
 
 def test_a_copy_of_a_task_is_found_with_rows_in_another_order_and_labels_renamed() -> None:
@@ -118,43 +110,9 @@ def test_imbalance_misleads_only_where_accuracy_is_the_score() -> None:
     assert not finding.is_warning
 
 
-def test_rows_without_a_label_count_for_nothing() -> None:
-    rows = [*plain("a"), ("a 0", MISSING)]
-    assert look_at(TaskSet((texts("a", train=rows, dev=plain("d", 4)),))) == ()
-
-
 def test_a_task_without_dev_rows_is_named() -> None:
     (finding,) = look_at(TaskSet((texts("a", train=plain("a")),)))
     assert finding.kind == "no dev rows"
-
-
-def tables(name: str, values: list[float], targets: list[float]) -> Task:
-    return Task(
-        name=name,
-        kind="regression",
-        inputs="table",
-        labels=(),
-        metric="rmse",
-        source=name,
-        splits={
-            "train": Split(
-                pa.table({"x": values, "y": [2.0 * value for value in values]}), np.array(targets)
-            ),
-            "dev": Split(pa.table({"x": [-1.0], "y": [float("nan")]}), np.array([0.0])),
-        },
-    )
-
-
-def test_a_copied_regression_is_found_by_its_numbers() -> None:
-    values = [float(value) for value in range(150)]
-    targets = [value**0.5 for value in values]
-    other = list(np.random.default_rng(0).normal(size=150))
-    found = look_at(
-        TaskSet(
-            (tables("a", values, targets), tables("b", values, targets), tables("c", values, other))
-        )
-    )
-    assert [each.tasks for each in found if each.kind == "same task twice"] == [("a", "b")]
 
 
 def prompts(name: str, **splits: list[tuple[str, str]]) -> Task:

@@ -7,12 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as parquet
 import pytest
 import torch
 
-from taskmix.errors import OptionError, TaskFileError
+from taskmix.errors import TaskFileError
 from taskmix.tasks import (
     MISSING,
     Question,
@@ -59,17 +57,6 @@ def test_lists_without_tokens_beside_them_are_sets_of_labels(tmp_path: Path, col
     assert tasks[0].labels == ("action", "comedy", "drama")
     assert marks(tasks) == MARKS
     assert f"3 labels of `{column}`; micro_f1" in str(tasks[0].reading)
-
-
-def test_lists_of_parquet_and_of_whole_numbers_are_sets_of_labels(tmp_path: Path) -> None:
-    numbers = [[10], [2, 10], [], [3], None]
-    table = pa.table({"text": [f"film {n}" for n in range(5)], "label": numbers})
-    for split in ("train", "dev"):
-        parquet.write_table(table, tmp_path / f"{split}.parquet")
-    tasks = load_tasks(tmp_path)
-    assert tasks[0].labels == ("2", "3", "10")
-    assert marks(tasks)[1] == [1, 0, 1]
-    assert marks(tasks)[2] == [0, 0, 0]
 
 
 def test_an_empty_list_is_a_row_without_labels_and_null_is_one_that_nobody_knows(
@@ -154,18 +141,6 @@ def test_tags_beside_words_of_another_name_are_not_taken_for_labels(tmp_path: Pa
         load_tasks(tmp_path)
     assert load_tasks(tmp_path, tokens="words")[0].kind == "tagging"
     assert load_tasks(tmp_path, kind="multilabel")[0].kind == "multilabel"
-
-
-def test_labels_name_the_set_and_its_order_and_metrics_have_to_fit(tmp_path: Path) -> None:
-    jsonl(tmp_path, SETS)
-    tasks = load_tasks(tmp_path, labels=["drama", "action"], metric="average_precision")
-    assert tasks[0].labels == ("drama", "action")
-    assert marks(tasks) == [[1, 0], [1, 1], [0, 0], [0, 0], [0, 1]]
-    with pytest.raises(OptionError, match="`matthews` for multilabel"):
-        load_tasks(tmp_path, metric="matthews")
-    csv(tmp_path / "one", ["yes", "no"] * 3)
-    with pytest.raises(OptionError, match="`micro_f1` for classification"):
-        load_tasks(tmp_path / "one", metric="micro_f1")
 
 
 def test_sets_of_labels_are_written_sampled_and_encoded(tmp_path: Path) -> None:

@@ -7,15 +7,12 @@ import math
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
 
-from taskmix.engine import FolderSource, Optimization, Run, execute, load_model, save_models
-from taskmix.errors import InputError, TaskFileError
-from taskmix.models import Perceptron
-from taskmix.records import Study
+from taskmix.engine import FolderSource
+from taskmix.errors import TaskFileError
 from taskmix.tasks import load_tasks, rows_by_task
 
 ODD = "n/k"
@@ -123,51 +120,6 @@ def test_a_word_among_class_numbers_is_a_class_and_noted(tmp_path: Path) -> None
     tasks = load_tasks(tmp_path)
     assert tasks[0].labels == ("9", "10", "11", "unknown")
     assert "'unknown' in train.csv, line 100 (2 such rows)" in " ".join(tasks.notes)
-
-
-def run_on(folder: Path, out: Path) -> float:
-    run = Run(
-        label="x",
-        source=FolderSource(path=str(folder)),
-        architecture=Perceptron(hidden=(16,)),
-        optimization=Optimization(learning_rate=0.02),
-        steps=150,
-        batch_size=32,
-        device="cpu",
-        seed=0,
-    )
-    summary = execute(run, Study(out)).summary
-    assert summary is not None
-    save_models(out / "model", [(run, run.load().names)], Study(out))
-    return float(next(each.value for each in summary.scores if each.split == "test"))
-
-
-def test_a_table_with_one_word_is_learned_as_well_as_one_without(tmp_path: Path) -> None:
-    generator = np.random.default_rng(0)
-    for name in ("clean", "odd"):
-        for split, count in (("train", 400), ("dev", 100), ("test", 100)):
-            values = generator.normal(size=count).round(4)
-            lines = [f"{x},{int(x > 0.2)}" for x in values]
-            if name == "odd" and split == "dev":
-                lines[3] = f"{ODD},0"
-            (tmp_path / name / "t").mkdir(parents=True, exist_ok=True)
-            text = "\n".join(["x,label", *lines])
-            (tmp_path / name / "t" / f"{split}.csv").write_text(text + "\n")
-    clean, odd = (run_on(tmp_path / name, tmp_path / f"{name}-study") for name in ("clean", "odd"))
-    assert clean > 0.95
-    assert odd > clean - 0.03
-
-    # New rows are read as those of training were, however few they are.
-    model = load_model(tmp_path / "odd-study" / "model")
-    (tmp_path / "new.csv").write_text(f"x\n2.5\n{ODD}\n")
-    notes: list[str] = []
-    answers = model.predict(tmp_path / "new.csv", on_note=notes.append)
-    assert answers[0]["label"] == "1"
-    assert "the first is 'n/k' in new.csv, line 3" in notes[0]
-    with pytest.warns(UserWarning, match="counted as missing"):
-        assert model.predict([{"x": "2.5"}, {"x": ODD}])[0]["label"] == "1"
-    with pytest.raises(InputError, match="'n/k'"):
-        model.predict(tmp_path / "new.csv", strict=True)
 
 
 @pytest.mark.parametrize("odd", [math.inf, -math.inf, math.nan, "1e400"])

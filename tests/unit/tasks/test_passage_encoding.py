@@ -58,17 +58,6 @@ def test_every_byte_is_predicted_once_from_all_that_came_before_it_in_its_row(co
     assert torch.equal(split.target_bytes, known.view(len(split), context).sum(dim=1))
 
 
-def test_rows_are_full_but_for_the_last() -> None:
-    split = encode(["abc", "de"], context=4)
-    assert values_of(split).tolist() == [[BEGIN, 97, 98, 99], [BEGIN, 100, 101, BEGIN]]
-    assert split.targets.tolist() == [[97, 98, 99, MISSING], [100, 101, MISSING, MISSING]]
-
-
-def test_a_split_without_a_byte_has_no_target() -> None:
-    for texts in ([], [""], ["", ""]):
-        assert not bool((encode(texts, context=4).targets != MISSING).any())
-
-
 def test_passages_that_come_after_training_have_rows_of_their_own() -> None:
     tasks = tasks_of(a=["one", "", "another one"])
     split = encode_with(PassageEncoding(context=4), {}, tasks)["a"].splits["train"]
@@ -92,16 +81,6 @@ def test_pieces_of_a_tokenizer_spell_all_bytes(tokenizer_folder: str) -> None:
     following = values_of(split).flatten()[1:].long()
     same = following == split.targets.flatten()[:-1]
     assert bool((same | ~known.flatten()[:-1]).all())
-
-
-def test_subsets_of_tasks_share_their_rows() -> None:
-    tasks = tasks_of(a=["one"], b=["two"])
-    encoding = PassageEncoding(context=8)
-    both, alone = encoding.encode(tasks), encoding.encode(tasks.select(["b"]))
-    assert both["b"].splits["train"].inputs is alone["b"].splits["train"].inputs
-    assert both["b"].splits["train"].targets is alone["b"].splits["train"].targets
-    other = PassageEncoding(context=4).encode(tasks)
-    assert other["b"].splits["train"].inputs is not alone["b"].splits["train"].inputs
 
 
 def test_what_is_no_passage_is_refused_in_a_sentence() -> None:

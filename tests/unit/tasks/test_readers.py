@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import os
-import random
 import subprocess
 import sys
 from pathlib import Path
@@ -15,9 +14,7 @@ import pyarrow.parquet as parquet
 import pytest
 
 from taskmix.errors import TaskFileError
-from taskmix.tasks._formats import _conll, _jsonl, _objects, _streams
 from taskmix.tasks._formats._csv import read_csv
-from taskmix.tasks._formats._objects import ObjectStream, OddRowError
 from taskmix.tasks._formats._readers import column_names, file_format, read_rows
 
 
@@ -101,22 +98,6 @@ def test_conll_dialects_give_the_same_sentences(tmp_path: Path, data: str) -> No
     assert table.to_pydict() == {"1": [["a", "b"], ["c"]], "2": [["O", "O"], ["O"]]}
 
 
-def test_conll_gives_the_same_whatever_the_size_of_the_pieces(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    generator = random.Random(7)
-    sentences = [
-        [(f"w{generator.randrange(99)}", "X") for _ in range(generator.randrange(1, 9))]
-        for _ in range(200)
-    ]
-    data = "\r\n\r\n".join("\r\n".join(f"{w}\t{t}" for w, t in rows) for rows in sentences)
-    path = write(tmp_path / "a.conll", data)
-    whole = read_rows(path).table
-    monkeypatch.setattr(_conll, "_PIECE", 64)
-    assert read_rows(path).table.equals(whole)
-    assert whole.column("1").to_pylist() == [[word for word, _ in rows] for rows in sentences]
-
-
 @pytest.mark.parametrize("ending", ["", ".gz"])
 def test_text_lines_that_are_not_blank_are_rows(tmp_path: Path, ending: str) -> None:
     table = read_rows(write(tmp_path / f"a.txt{ending}", "1 2\n\n  \n3\r\n4")).table
@@ -128,25 +109,6 @@ def test_json_text_that_looks_like_a_date_stays_text(tmp_path: Path) -> None:
     table = read_rows(write(tmp_path / "a.jsonl", data)).table
     assert table.column("text").to_pylist() == ["2020-01-01"]
     assert table.column("tokens").to_pylist() == [["2020-01-01 10:00"]]
-
-
-def test_json_rows_longer_than_a_block_are_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(_jsonl, "_BLOCK", 64)
-    data = json.dumps({"text": "x" * 1000}) + "\n" + json.dumps({"text": "y"})
-    table = read_rows(write(tmp_path / "a.jsonl", data)).table
-    assert [len(text) for text in table.column("text").to_pylist()] == [1000, 1]
-
-
-def test_columns_have_the_same_order_however_json_is_cut_into_blocks(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rows: list[dict[str, int]] = [{"z": n} | ({} if n < 50 else {"y": n}) for n in range(100)]
-    rows += [{"z": n, "x": n} for n in range(100)]
-    path = write(tmp_path / "a.jsonl", "\n".join(json.dumps(row) for row in rows))
-    monkeypatch.setattr(_jsonl, "_BLOCK", 64)
-    assert read_rows(path).table.column_names == ["z", "x", "y"]
 
 
 def test_csv_rows_longer_than_a_block_are_read(
@@ -171,19 +133,6 @@ def test_a_column_that_mixes_types_is_no_obstacle_until_it_is_used(tmp_path: Pat
     assert rows.unusable == {}
     assert rows.table.column("id").to_pylist() == ["1", "x", None]
     assert "text in line 2 ('x') and a number in line 1" in rows.mixed["id"]
-
-
-def test_json_read_by_python_agrees_with_json_read_by_arrow(tmp_path: Path) -> None:
-    rows = [
-        {"a": 1, "b": "x", "c": [1, 2], "d": True, "e": None},
-        {"a": 2, "b": "é\u2028", "c": [], "d": False, "e": None, "f": 2**70},
-    ]
-    path = write(tmp_path / "a.jsonl", "\n".join(json.dumps(row) for row in rows))
-    fast = _jsonl._read_with_arrow(path, 2**30)
-    slow, reasons, mixed = _jsonl._read_with_python(path, 2**30)
-    assert fast is not None
-    assert reasons == mixed == {}
-    assert slow.select(fast.column_names).to_pylist() == fast.to_pylist()
 
 
 @pytest.mark.parametrize(
@@ -259,14 +208,6 @@ def test_gzip_that_breaks_off_is_refused(tmp_path: Path, ending: str, cut: int) 
     assert "gzip" in str(error_of(path))
 
 
-def test_gzip_with_a_wrong_sum_is_refused(tmp_path: Path) -> None:
-    data = bytearray(gzip.compress(b'{"a": 1}\n' * 99))
-    data[-6] ^= 1
-    path = tmp_path / "a.jsonl.gz"
-    path.write_bytes(data)
-    assert "broken gzip data" in str(error_of(path))
-
-
 def test_gzip_members_one_after_another_are_one_file(tmp_path: Path) -> None:
     path = tmp_path / "a.txt.gz"
     path.write_bytes(gzip.compress(b"a\n") + gzip.compress(b"b\n") + b"\0" * 512)
@@ -307,21 +248,6 @@ def test_null_in_place_of_an_object_is_refused_and_does_not_crash(
     assert error_of(path).row in (1, 2)
 
 
-def test_json_with_line_ends_of_windows_is_read_in_blocks_of_any_size(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = write(tmp_path / "a.jsonl", '{"a": 1}\r\n\r\n{"a": 22}\r\n{"a": 333}')
-    for size in range(1, 40):
-        monkeypatch.setattr(_streams, "_BLOCK", size)
-        table = _jsonl._read_with_arrow(path, 2**30)
-        assert table is not None
-        assert table.column("a").to_pylist() == [1, 22, 333]
-
-
-def test_an_object_over_several_lines_is_refused(tmp_path: Path) -> None:
-    assert error_of(write(tmp_path / "a.jsonl", '{"a":\n 1}\n')).row == 1
-
-
 @pytest.mark.parametrize("depth", [600, 100_000, 3_000_000])
 @pytest.mark.parametrize("before", ["", '"b": "' + "]" * 100_000 + '", '])
 def test_deep_nesting_is_refused_and_does_not_crash(
@@ -338,43 +264,12 @@ def test_many_brackets_inside_text_are_no_nesting(tmp_path: Path) -> None:
     assert table.to_pylist() == [row]
 
 
-def test_the_depth_of_brackets_is_that_of_a_slow_count(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(_streams, "_BLOCK", 7)
-    monkeypatch.setattr(_objects, "DEPTH_LIMIT", 3)
-    monkeypatch.setattr(_objects, "_NESTED_SIGNS", ())  # these rows are no objects to look into
-    generator = random.Random(5)
-    for _ in range(300):
-        data = bytes(generator.choice(b"[]{}\na") for _ in range(generator.randrange(60)))
-        deepest = 0
-        for line in data.split(b"\n"):
-            depth = lowest = 0
-            for byte in line:
-                depth += (byte in b"[{") - (byte in b"]}")
-                lowest = min(lowest, depth)
-                deepest = max(deepest, depth - lowest)
-        data = b"\n".join(b"{}" + line for line in data.split(b"\n"))  # as rows have to begin
-        stream = ObjectStream(write(tmp_path / "a.jsonl", data))
-        if deepest > 3:
-            with pytest.raises(OddRowError):
-                stream.read()
-        else:
-            assert stream.read() == data
-
-
 def test_a_csv_row_of_another_width_is_named(tmp_path: Path) -> None:
     path = write(tmp_path / "a.csv", 'x,y\n1,"a\nb"\n\n1,2,3\n4,5\n')
     error = error_of(path)
     assert error.row == 5
     assert "Found 3 beside 2" in str(error)
     assert error_of(write(tmp_path / "b.csv", "x,y\n1\n")).row == 2
-
-
-def test_a_csv_quote_that_never_closes_is_named(tmp_path: Path) -> None:
-    error = error_of(write(tmp_path / "a.csv", 'x,y\n1,2\n3,"a\n4,5\n6,7\n'))
-    assert error.row == 3
-    assert "A quote that opens should close" in str(error)
 
 
 def test_a_csv_quote_that_swallows_more_than_a_line_may_have_is_named(
@@ -389,13 +284,6 @@ def test_a_csv_quote_that_swallows_more_than_a_line_may_have_is_named(
 def test_a_csv_that_ends_in_a_cell_of_several_lines_is_read(tmp_path: Path) -> None:
     table = read_csv(write(tmp_path / "a.csv", 'x,y\n1,"a\nb\n"\n'), 2**30)
     assert table.to_pylist() == [{"x": "1", "y": "a\nb\n"}]
-
-
-def test_equal_column_names_are_refused(tmp_path: Path) -> None:
-    assert "'x' twice" in str(error_of(write(tmp_path / "a.csv", "x,y,x\n1,2,3\n")))
-    table = pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["x", "x"])
-    parquet.write_table(table, tmp_path / "a.parquet")
-    assert "'x' twice" in str(error_of(tmp_path / "a.parquet"))
 
 
 @pytest.mark.parametrize(
@@ -439,22 +327,6 @@ def test_what_is_not_a_plain_file_is_refused(tmp_path: Path) -> None:
     assert "plain file" in str(error_of(tmp_path / "a.csv"))
     (tmp_path / "b.parquet").symlink_to(tmp_path / "nowhere")
     assert "no such file" in str(error_of(tmp_path / "b.parquet"))
-
-
-@pytest.mark.parametrize("ending", [*TEXT_FORMATS, "parquet"])
-def test_a_file_without_permission_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str
-) -> None:
-    path = write(tmp_path / f"a.{ending}", "x")
-    if os.geteuid() != 0:
-        path.chmod(0)
-    else:  # nothing is forbidden to root
-
-        def refuse(path: Path, flags: int) -> int:
-            raise PermissionError(13, "Permission denied")
-
-        monkeypatch.setattr("taskmix.files._plain.os.open", refuse)
-    assert "permission denied" in str(error_of(path)).lower()
 
 
 def test_an_unknown_ending_is_refused(tmp_path: Path) -> None:

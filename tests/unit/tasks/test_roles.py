@@ -147,13 +147,6 @@ def test_every_column_is_of_one_kind(name: str, cells: list[object], kind: str) 
     assert role_of(stacked({name: cells}, typed=True), name).kind == kind
 
 
-def test_a_column_of_blank_cells_in_csv_is_empty_and_no_feature(tmp_path: Path) -> None:
-    rows = [f"{place % 7},,{'ab'[place % 2]}" for place in range(30)]
-    (tmp_path / "train.csv").write_text("x,nothing,label\n" + "\n".join(rows) + "\n")
-    tasks = load_tasks(tmp_path)
-    assert tasks[0].reading.left_out == (("nothing", "no values"),)
-
-
 def test_an_id_that_differs_in_most_rows_is_left_out_and_groups_are_not(tmp_path: Path) -> None:
     names = ("patient_id", "room_id", "body_mass_index")
     rows = [

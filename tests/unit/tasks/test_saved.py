@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from taskmix.errors import InputError, TaskFileError
-from taskmix.tasks import frame_table, load_tasks
+from taskmix.tasks import load_tasks
 
 FEATURES = {
     "text": {"dtype": "string", "_type": "Value"},
@@ -120,13 +120,6 @@ def test_classes_of_lists_have_their_names(tmp_path: Path) -> None:
         writer.write_table(pa.table(rows))
     short, long = load_tasks(folder, label=["short", "long"])
     assert (short.labels, long.labels) == (("A", "B"), ("B",))
-
-
-def test_rows_to_predict_for_are_not_a_saved_dict(tmp_path: Path) -> None:
-    save(tmp_path / "films" / "train")
-    (tmp_path / "films" / "dataset_dict.json").write_text('{"splits": ["train"]}')
-    with pytest.raises(InputError, match="the folder of one of its splits"):
-        frame_table(tmp_path / "films")
 
 
 def test_names_of_splits_do_not_lead_out_of_the_folder(tmp_path: Path) -> None:

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
-from taskmix.errors import TaskFileError
 from taskmix.tasks import read_rows
 
 
@@ -23,23 +18,6 @@ def read(tmp_path: Path, text: str, name: str = "a.csv") -> tuple[dict[str, list
 
 
 cells = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=8)
-
-
-@given(
-    rows=st.lists(st.tuples(cells, cells, cells), min_size=3, max_size=6),
-    separator=st.sampled_from(",;\t|"),
-)
-def test_what_python_writes_with_any_separator_is_cut_as_it_was(
-    rows: list[tuple[str, str, str]], separator: str
-) -> None:
-    names = ("text", "x", "label")
-    sink = io.StringIO()
-    writer = csv.writer(sink, delimiter=separator, quoting=csv.QUOTE_ALL)
-    writer.writerow(names)
-    writer.writerows(rows)
-    with TemporaryDirectory() as folder:
-        table, _ = read(Path(folder), sink.getvalue())
-    assert tuple(table) == names
 
 
 @pytest.mark.parametrize(
@@ -66,15 +44,6 @@ def test_rows_keep_the_numbers_that_an_editor_shows(tmp_path: Path) -> None:
     rows = read_rows(path)
     assert rows.table.column("x").to_pylist() == ["1", "3\n3", "5"]
     assert [rows.row_number(place) for place in range(3)] == [3, 5, 9]
-
-
-def test_a_short_row_of_a_file_with_semicolons_is_named(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text("x;y\n1;2\n3\n")
-    with pytest.raises(
-        TaskFileError, match=r"1 beside 2 .* a cell with a semicolon in it"
-    ) as caught:
-        read_rows(tmp_path / "a.csv")
-    assert caught.value.row == 3
 
 
 def test_a_header_that_begins_with_a_hash_is_one(tmp_path: Path) -> None:

@@ -76,11 +76,6 @@ def test_a_number_and_the_same_in_quotes_are_one_label_with_a_note(tmp_path: Pat
     assert "in quotes or not, a number is one label" in " ".join(tasks.notes)
 
 
-def test_tasks_of_a_task_column_are_named_as_it_is_written(tmp_path: Path) -> None:
-    (tmp_path / "t.csv").write_text("task,x,label\n" + "01,1,a\n1,2,b\n 1,3,a\n" * 5)
-    assert load_tasks(tmp_path).names == ("01", "1")
-
-
 def test_many_whole_numbers_are_noted_whichever_kind_they_make(tmp_path: Path) -> None:
     many = load(tmp_path, [str(n) for n in range(60)])
     assert (many[0].kind, len(many[0].labels)) == ("classification", 60)

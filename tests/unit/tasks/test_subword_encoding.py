@@ -1,12 +1,11 @@
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
 from encoding_toys import everything, split, tagging, task
 
-from taskmix.errors import InputError, MissingExtraError
+from taskmix.errors import InputError
 from taskmix.tasks import (
     MISSING,
     SubwordEncoding,
@@ -73,10 +72,3 @@ def test_a_path_without_a_tokenizer_is_refused(
     (tmp_path / "config.json").write_text('{"model_type": "bert"}')
     with pytest.raises(InputError, match="should have a tokenizer beside its model"):
         SubwordEncoding(path=str(tmp_path)).encode(tasks)
-
-
-def test_without_transformers_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "transformers", None)
-    tasks = TaskSet((task("a", "text", train=split({"text": ["a"]})),))
-    with pytest.raises(MissingExtraError, match=r"pip install 'taskmix\[text\]'"):
-        SubwordEncoding(path="nowhere").encode(tasks)

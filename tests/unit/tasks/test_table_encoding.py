@@ -1,14 +1,10 @@
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 import pytest
 import torch
 from encoding_toys import dense, split, task
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from taskmix.errors import InputError
 from taskmix.tasks import (
@@ -83,32 +79,10 @@ def test_columns_are_the_union_over_tasks_and_zero_where_a_task_has_none() -> No
     assert dense(encoded, "a")[:, :3].tolist() == [[0, 0, 0], [0, 0, 0]]
 
 
-@settings(max_examples=30, deadline=None)
-@given(st.permutations(["a", "b", "c", "d"]), st.integers(0, 100))
-def test_the_order_of_columns_in_a_file_does_not_matter(order: list[str], seed: int) -> None:
-    generator = np.random.default_rng(seed)
-    columns: dict[str, Any] = {
-        "a": generator.normal(size=6),
-        "b": generator.choice(["x", "y"], size=6),
-        "c": generator.integers(0, 9, 6),
-        "d": generator.random(6) < 0.5,
-    }
-    plain = TableEncoding().encode(TaskSet((task("t", "table", train=split(columns)),)))
-    moved = {name: columns[name] for name in order}
-    other = TableEncoding().encode(TaskSet((task("t", "table", train=split(moved)),)))
-    assert torch.equal(dense(plain, "t"), dense(other, "t"))
-
-
 def test_numbers_that_are_codes_are_read_as_names() -> None:
     tasks = TaskSet((task("a", "table", train=split({"job": [10, 20, 10]})),))
     encoded = TableEncoding(codes=("job",)).encode(tasks)
     assert encoded.extra["features"] == ("job = 10", "job = 20", "job is another")
-
-
-def test_a_column_of_one_value_is_zero() -> None:
-    tasks = TaskSet((task("a", "table", train=split({"x": [0.1] * 7}), test=split({"x": [0.1]})),))
-    encoded = TableEncoding().encode(tasks)
-    assert dense(encoded, "a", "test").abs().max() < 1e-6
 
 
 def test_an_infinite_number_is_refused_with_its_row() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from taskmix.errors import TaskFileError
-from taskmix.tasks import load_tasks, read_rows, text_lines
+from taskmix.tasks import read_rows, text_lines
 from taskmix.tasks._formats import _streams
 from taskmix.tasks._formats._encodings import NotTextError, TextDecoder
 
@@ -91,11 +91,3 @@ def test_other_text_formats_are_decoded_too(tmp_path: Path) -> None:
     assert read_rows(tmp_path / "a.txt").table.column("line").to_pylist() == ["a é", "b"]
     (tmp_path / "a.json").write_bytes('[{"text": "é"}]'.encode("utf-16"))
     assert read_rows(tmp_path / "a.json").table.to_pylist() == [{"text": "é"}]
-
-
-def test_the_note_is_also_there_when_tables_are_kept(tmp_path: Path) -> None:
-    rows = "".join(f"café number {n},{'ab'[n % 2]}\n" for n in range(20))
-    (tmp_path / "a.csv").write_bytes(f"text,label\n{rows}".encode("cp1252"))
-    for _ in range(2):
-        notes = load_tasks(tmp_path / "a.csv", cache=tmp_path / "cache").notes
-        assert any("a.csv is not UTF-8" in note for note in notes)

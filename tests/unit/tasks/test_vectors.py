@@ -73,13 +73,6 @@ def test_a_word_with_spaces_inside_is_read_from_the_right(tmp_path: Path) -> Non
     assert read_word_vectors(path)[0] == ("a", ". . .")
 
 
-def test_the_first_vector_of_a_repeated_word_is_taken(tmp_path: Path) -> None:
-    path = tmp_path / "twice.txt"
-    path.write_text("a 1 2\nb 3 4\na 5 6\n")
-    words, vectors = read_word_vectors(path)
-    assert (words, vectors[0].tolist()) == (("a", "b"), [1.0, 2.0])
-
-
 @pytest.mark.parametrize(
     ("name", "content", "row", "sentence"),
     [
@@ -102,19 +95,6 @@ def test_a_bad_file_is_answered_with_its_row_and_a_remedy(
         read_word_vectors(path)
     assert (caught.value.path, caught.value.row) == (path, row)
     assert str(path) in str(caught.value)
-
-
-def test_archives_with_other_arrays_or_with_objects_are_refused(tmp_path: Path) -> None:
-    path = tmp_path / "other.npz"
-    np.savez(path, weights=VECTORS)
-    with pytest.raises(TaskFileError, match=r"should hold `words` and `vectors`. Found weights"):
-        read_word_vectors(path)
-    np.savez(path, words=np.array(WORDS, dtype=object), vectors=VECTORS)
-    with pytest.raises(TaskFileError, match=r"should hold plain arrays"):
-        read_word_vectors(path)
-    np.savez(path, words=np.frombuffer(b"a\nb", dtype=np.uint8), vectors=VECTORS)
-    with pytest.raises(TaskFileError, match=r"one row of `vectors` for each of its 2 words"):
-        read_word_vectors(path)
 
 
 def test_unknown_words_get_small_random_vectors_and_padding_gets_zeros(tmp_path: Path) -> None:

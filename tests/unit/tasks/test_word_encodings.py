@@ -5,18 +5,13 @@ from pathlib import Path
 import pytest
 import torch
 from encoding_toys import everything, ragged, split, tagging, task, words, write_vectors
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from taskmix.tasks import (
     MISSING,
-    PairInputs,
-    RaggedInputs,
     TaskSet,
     WindowEncoding,
     WindowInputs,
     WordEncoding,
-    tokenize,
 )
 
 
@@ -47,20 +42,6 @@ def test_empty_and_long_texts_and_rows_without_text_are_padded_and_cut() -> None
     assert inputs.batch(torch.tensor([0, 3])).shape == (2, 7), "as wide as the widest kernel"
 
 
-def test_pairs_and_texts_may_be_mixed() -> None:
-    pair = split({"text": ["a b", "c"], "text2": ["c", ""]})
-    tasks = TaskSet(
-        (task("pair", "pair", train=pair), task("text", "text", train=split({"text": ["b c"]})))
-    )
-    encoded = WordEncoding(min_count=1).encode(tasks)
-    inputs = encoded["pair"].splits["train"].inputs
-    assert isinstance(inputs, PairInputs)
-    first, second = inputs.batch(everything(2))
-    assert [words(encoded, row) for row in first] == [["a", "b"], ["c"]]
-    assert [words(encoded, row) for row in second] == [["c"], []]
-    assert isinstance(encoded["text"].splits["train"].inputs, RaggedInputs)
-
-
 def test_words_with_vectors_are_kept_wherever_they_occur(tmp_path: Path) -> None:
     path = write_vectors(tmp_path / "v.txt")
     tasks = TaskSet(
@@ -82,16 +63,6 @@ def test_words_with_vectors_are_kept_wherever_they_occur(tmp_path: Path) -> None
     assert encoded.extra["coverage"] == pytest.approx(2 / 3)
     plain = WordEncoding(vectors=path, keep_words_with_vectors=False).encode(tasks)
     assert plain.vocabulary[2:] == ("the",)
-
-
-@settings(max_examples=30, deadline=None)
-@given(st.lists(st.text(max_size=30), min_size=1, max_size=8))
-def test_batches_hold_the_words_of_their_rows(texts: list[str]) -> None:
-    tasks = TaskSet((task("a", "text", train=split({"text": texts})),))
-    encoded = WordEncoding(min_count=1).encode(tasks)
-    rows = torch.arange(len(texts) - 1, -1, -1)
-    batch = ragged(encoded, "a").batch(rows)
-    assert [words(encoded, row) for row in batch] == [tokenize(texts[i]) for i in rows.tolist()]
 
 
 def test_windows_are_padded_at_the_ends_of_sentences() -> None:
@@ -119,13 +90,6 @@ def test_windows_are_padded_at_the_ends_of_sentences() -> None:
     assert train.sentences.tolist() == [0, 3, 4]
     assert (len(train), encoded["ner"].size) == (4, 4)
     assert test.targets.tolist() == [1, MISSING]
-
-
-def test_case_and_digits_are_folded_on_demand() -> None:
-    tasks = TaskSet((tagging("t", {"train": [["In", "1996", "or", "1997"]]}, {"train": [0] * 4}),))
-    assert set(WindowEncoding().encode(tasks).vocabulary[2:]) == {"in", "0000", "or"}
-    plain = WindowEncoding(lowercase=False, digits_to_zero=False).encode(tasks)
-    assert set(plain.vocabulary[2:]) == {"In", "1996", "or", "1997"}
 
 
 def test_training_tags_lose_their_b_and_others_keep_it() -> None:

@@ -54,12 +54,3 @@ def test_words_are_ordered_by_count_and_then_by_the_alphabet() -> None:
     assert build_vocabulary(counts, max_words=1)[2:] == ("the",)
     assert build_vocabulary(counts, keep={"rare"})[2:] == ("the", "a", "b", "rare")
     assert len(build_vocabulary({})) == 2, "padding and the unknown word are always there"
-
-
-@given(st.dictionaries(st.text(max_size=3), st.integers(0, 5), max_size=20), st.randoms())
-def test_the_order_of_counting_does_not_change_the_ids(
-    counts: dict[str, int], random: object
-) -> None:
-    shuffled = list(counts.items())
-    random.shuffle(shuffled)  # type: ignore[attr-defined]
-    assert build_vocabulary(dict(shuffled)) == build_vocabulary(counts)

@@ -7,7 +7,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
 from taskmix.errors import OptionError, TaskFileError
@@ -164,17 +163,3 @@ def test_tasks_to_write_are_written_to_folders_and_read_again(tmp_path: Path) ->
     tasks = load_tasks(source)
     write_tasks(tasks, tmp_path / "copy")
     assert load_tasks(tmp_path / "copy").content == tasks.content
-
-
-def test_a_table_of_many_tasks_and_tables_in_memory_may_have_answers(tmp_path: Path) -> None:
-    from taskmix.tasks import tables_as_tasks
-
-    rows = [
-        f'{{"task": "{name}", "prompt": "{n}?", "answer": "{name}"}}\n'
-        for n in range(10)
-        for name in "ab"
-    ]
-    (tmp_path / "all.jsonl").write_text("".join(rows))
-    assert load_tasks(tmp_path / "all.jsonl").names == ("a", "b")
-    table = pa.table({"prompt": ["a?"], "answer": ["b"]})
-    assert tables_as_tasks({"x": {"train": table, "dev": table}})["x"].kind == "generation"

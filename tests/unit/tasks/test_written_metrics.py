@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from taskmix.errors import OptionError
-from taskmix.tasks import WrittenText, evaluate_outputs, evaluate_written, find_metric
+from taskmix.tasks import WrittenText, evaluate_written, find_metric
 
 
 def of_answer(metric: str, found: str, true: str) -> float:
@@ -84,17 +84,6 @@ def test_a_mean_of_metrics_of_text_is_one_of_text_and_of_nothing_else() -> None:
         find_metric("accuracy+exact_match")
     with pytest.raises(OptionError, match="same direction"):
         find_metric("exact_match+bits_per_byte")
-
-
-def test_metrics_of_text_and_of_outputs_are_not_mixed_up() -> None:
-    import numpy as np
-
-    with pytest.raises(OptionError, match=r"in which text is written\. Found one with 2 classes"):
-        evaluate_outputs(
-            "exact_match", outputs=np.zeros((1, 2)), targets=np.array([0]), labels=("a", "b")
-        )
-    with pytest.raises(OptionError, match="Choose one of exact_match, token_accuracy, word_f1"):
-        evaluate_written("accuracy", WrittenText())
 
 
 def test_nothing_written_is_no_score_and_not_a_bad_one() -> None:
