@@ -56,7 +56,6 @@ from taskmix.tasks._looking._look import Finding, FindingKind, look_at
 from taskmix.tasks._reading import WRITTEN, InputKind, Reading, TaskKind
 from taskmix.tasks._reading_lines import reading_lines, readings_document
 from taskmix.tasks._sample import sample_rows
-from taskmix.tasks._scoring._credits import row_credits, written_credits
 from taskmix.tasks._scoring._default import class_shares, metric_of_imbalance
 from taskmix.tasks._scoring._entities import conlleval_report, entity_counts, io_to_iob2
 from taskmix.tasks._scoring._metrics import (
@@ -65,6 +64,8 @@ from taskmix.tasks._scoring._metrics import (
     evaluate_outputs,
     evaluate_written,
     find_metric,
+    row_credits,
+    written_credits,
 )
 from taskmix.tasks._scoring._written import WrittenText
 from taskmix.tasks._simulating._digits import digits_tasks

@@ -7,7 +7,6 @@ from typing import Literal
 import pyarrow as pa
 
 from taskmix.tasks._formats._readers import Rows
-from taskmix.tasks._formats._values import spell_number
 
 Family = Literal["number", "text", "truth", "list", "nothing", "other"]
 
@@ -46,22 +45,6 @@ def cells_of(part: Rows, name: str, *, as_text: bool = False) -> pa.ChunkedArray
         remedy = "Write all its values in the same way."
         part.bad(f"The column `{name}` should be of one type.", reason, remedy)
     return part.table.column(name)
-
-
-def numbers_as_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Numbers as they are written; whole ones without a point."""
-    if pa.types.is_floating(column.type):
-        encoded = column.dictionary_encode()
-        words = [
-            [spell_number(value) for value in chunk.dictionary.to_pylist()]
-            for chunk in encoded.chunks
-        ]
-        chunks = [
-            pa.array(known, pa.string()).take(chunk.indices)
-            for known, chunk in zip(words, encoded.chunks, strict=True)
-        ]
-        return pa.chunked_array(chunks, pa.string())
-    return column.cast(pa.string())
 
 
 def plain(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -16,13 +16,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from taskmix.tasks._columns._cells import Family, cell_family, cells_of, numbers_as_text, plain
+from taskmix.tasks._columns._cells import Family, cell_family, cells_of, plain
 from taskmix.tasks._formats._readers import Rows
 from taskmix.tasks._formats._values import (
     NOTED_SHARE,
     NUMERIC_SHARE,
     OddCells,
     are_numbers,
+    numbers_as_text,
     numbers_of,
     trimmed_cells,
 )

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import io
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from taskmix.files import Allowance, UnreadableError, open_plain
 from taskmix.tasks._formats._encodings import NotTextError, TextDecoder
@@ -57,6 +59,7 @@ class CheckedStream(io.RawIOBase):
         *,
         byte_limit: int | None = None,
         remarks: list[str] | None = None,  # gets what is to be noted of the encoding
+        is_document: bool = False,  # which may stand in one line; what it takes is checked as a whole
     ) -> None:
         self.path = path
         self.allowance = allowance(path, byte_limit)
@@ -67,6 +70,7 @@ class CheckedStream(io.RawIOBase):
         self._decoder = TextDecoder()
         self._blocks = _text_blocks(path, self.allowance, self._decoder)
         self._line = 0  # bytes of the line that is not yet ended
+        self.has_lines = not is_document
         self._rest = b""
 
     def readable(self) -> bool:
@@ -93,15 +97,22 @@ class CheckedStream(io.RawIOBase):
         buffer[: len(data)] = data
         return len(data)
 
-    def lines(self) -> Iterator[bytes]:
-        """The lines, without their ends (a line feed, alone or after a carriage return)."""
-        rest = b""
-        while block := self._next():
-            *lines, rest = (rest + block).split(b"\n")
-            for line in lines:
-                yield line.removesuffix(b"\r")
+    def peek(self, size: int) -> bytes:
+        """What `read` gives next, at most so many bytes of it; fewer only where the file ends."""
+        self._rest = self.read(size) + self._rest
+        return self._rest[:size]
+
+    def batches(self) -> Iterator[tuple[int, list[str]]]:
+        """Some lines at a time, and the number of the first; without their ends."""
+        number, rest = 1, b""
+        while block := self.read(_BLOCK):
+            whole, end, rest = (rest + block).rpartition(b"\n")
+            if end:
+                lines = whole.decode().replace("\r\n", "\n").removesuffix("\r").split("\n")
+                yield number, lines
+                number += len(lines)
         if rest:
-            yield rest.removesuffix(b"\r")
+            yield number, [rest.decode().removesuffix("\r")]
 
     def _next(self) -> bytes:
         try:
@@ -135,7 +146,8 @@ class CheckedStream(io.RawIOBase):
         """Raise what is wrong with the next block; at the end of the file it is empty."""
         if b"\0" in block:
             self._bad(block.index(b"\0"), block, "A text file should have no NUL.", "one")
-        self._check_lines(block)
+        if self.has_lines:
+            self._check_lines(block)
 
     def _bad(self, place: int, block: bytes, should: str, found: str) -> NoReturn:
         bad_file(
@@ -162,6 +174,12 @@ class CheckedStream(io.RawIOBase):
             self._line = len(block) - block.rfind(b"\n") - 1
 
 
+def filled_lines(lines: Sequence[str]) -> NDArray[np.int64]:
+    """The places of the lines that are not blank."""
+    kept = [bool(line) and not line.isspace() for line in lines]
+    return np.flatnonzero(np.array(kept, dtype=np.bool_))
+
+
 def text_lines(path: Path, *, byte_limit: int | None = None) -> Iterator[str]:
     r"""The lines of a text file, plain or `.gz`, without their ends.
 
@@ -171,8 +189,8 @@ def text_lines(path: Path, *, byte_limit: int | None = None) -> Iterator[str]:
     ['good', 'bad']
     """
     with CheckedStream(path, byte_limit=byte_limit) as stream:
-        for line in stream.lines():
-            yield line.decode()
+        for _, lines in stream.batches():
+            yield from lines
 
 
 def file_bytes(path: Path, *, byte_limit: int | None = None) -> bytes:

@@ -9,17 +9,21 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 
 from taskmix.errors import RecordError
 from taskmix.files import free_memory, make_folder, read_plain, replacing
-from taskmix.tasks._formats._readers import Rows, file_format, read_rows
+from taskmix.tasks._formats._readers import Format, Rows, file_format, read_rows
 from taskmix.tasks._formats._streams import open_file
 from taskmix.tasks._formats._words import show_path
 from taskmix.tasks._loading._notes import Notes
 
-FORMAT = 3  # of an entry and of what the readers give: raise it when either changes
+FORMAT = 4  # of an entry and of what the readers give: raise it when either changes
 _DIGEST = 32
+_NUMBERS = (
+    "\0row"  # the column of an entry that has the numbers of rows; no file has one of that name
+)
 
 
 class TableReader:
@@ -51,21 +55,32 @@ class TableReader:
         entry = self._cache / f"{hashlib.sha256(key.encode()).hexdigest()[:40]}.table"
         table = _load(entry)
         if table is not None:
-            typed = known[1] not in ("csv", "tsv")
-            return Rows(table, path, known[1], {}, self.byte_limit, typed)
+            return self._restored(path, known[1], table)
         rows = read_rows(path, byte_limit=self.byte_limit)
         # One with something odd in it is looked at afresh.
-        if not (rows.unusable or rows.mixed or rows.remarks or rows.numbers is not None):
+        if not (rows.unusable or rows.mixed or rows.remarks or rows.added):
             try:
-                _store(entry, rows.table)
+                _store(entry, rows)
             except (
                 RecordError
             ) as error:  # a full or forbidden disk costs time later, not the call now
                 self._notes.add(f"tables were not kept in {show_path(self._cache)}: {error}")
         return rows
 
+    def _restored(self, path: Path, form: Format, table: pa.Table) -> Rows:
+        numbers = None
+        if _NUMBERS in table.column_names:
+            numbers = np.asarray(table.column(_NUMBERS).to_numpy(), dtype=np.int64)
+            table = table.drop_columns([_NUMBERS])
+        typed, form = form not in ("csv", "tsv"), "csv" if form == "tsv" else form
+        limit = self.byte_limit
+        return Rows(table, path, form, byte_limit=limit, typed=typed, numbers=numbers)
 
-def _store(entry: Path, table: pa.Table) -> None:
+
+def _store(entry: Path, rows: Rows) -> None:
+    table = rows.table
+    if rows.numbers is not None:
+        table = table.append_column(_NUMBERS, pa.array(rows.numbers))
     sink = pa.BufferOutputStream()
     with pa.ipc.new_file(sink, table.schema) as writer:
         writer.write_table(table)

@@ -331,5 +331,4 @@ def called(part: Rows, wanted: Sequence[str]) -> Rows:
         table=part.table.rename_columns([new.get(name, name) for name in names]),
         unusable={new.get(name, name): why for name, why in part.unusable.items()},
         mixed={new.get(name, name): why for name, why in part.mixed.items()},
-        original={called: name for name, called in new.items()},
     )
