@@ -36,9 +36,7 @@ from taskmix.tasks._encoding._pretrained import (
 from taskmix.tasks._encoding._subwords import SubwordEncoding
 from taskmix.tasks._encoding._tables import TableEncoding
 from taskmix.tasks._encoding._vectors import read_word_vectors, vectors_for
-from taskmix.tasks._encoding._vocabulary import build_vocabulary, tokenize
-from taskmix.tasks._encoding._windows import WindowEncoding
-from taskmix.tasks._encoding._words import WordEncoding
+from taskmix.tasks._encoding._words import WindowEncoding, WordEncoding, build_vocabulary, tokenize
 from taskmix.tasks._formats._arrow import read_parquet
 from taskmix.tasks._formats._readers import read_rows
 from taskmix.tasks._formats._streams import text_lines
@@ -49,7 +47,6 @@ from taskmix.tasks._held import (
     held_tasks,
     tables_as_tasks,
 )
-from taskmix.tasks._kept import KeptByTable
 from taskmix.tasks._loading._folder import load_tasks
 from taskmix.tasks._loading._sequences import SequenceRows, cut_symbols, read_sequences
 from taskmix.tasks._looking._look import Finding, FindingKind, look_at
@@ -71,7 +68,7 @@ from taskmix.tasks._scoring._written import WrittenText
 from taskmix.tasks._simulating._digits import digits_tasks
 from taskmix.tasks._simulating._imbalanced import simulate_imbalanced
 from taskmix.tasks._simulating._related import Simulation, simulate_tasks
-from taskmix.tasks._task import MISSING, Split, Task, TaskSet
+from taskmix.tasks._task import MISSING, KeptByTable, Split, Task, TaskSet
 from taskmix.tasks._write import check_new_folder, write_tasks
 
 __all__ = [

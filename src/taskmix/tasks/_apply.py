@@ -18,13 +18,11 @@ from taskmix.tasks._encoding._encoded import EncodedTasks
 from taskmix.tasks._encoding._passages import PassageEncoding
 from taskmix.tasks._encoding._subwords import SubwordEncoding
 from taskmix.tasks._encoding._tables import TableEncoding, families_of
-from taskmix.tasks._encoding._windows import WindowEncoding
-from taskmix.tasks._encoding._words import WordEncoding
+from taskmix.tasks._encoding._words import WindowEncoding, WordEncoding
 from taskmix.tasks._formats._readers import Rows, read_rows
 from taskmix.tasks._formats._words import show_path
-from taskmix.tasks._frames._pairs import columns_of_pairs
 from taskmix.tasks._frames._saved import is_saved, saved_rows
-from taskmix.tasks._frames._tables import is_table, rows_of
+from taskmix.tasks._frames._tables import columns_of_pairs, is_table, rows_of
 from taskmix.tasks._loading._inputs import InputPlan, build_inputs, remarks_on_cells
 from taskmix.tasks._loading._missing import empty_texts
 from taskmix.tasks._loading._wanted import called

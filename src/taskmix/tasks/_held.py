@@ -24,8 +24,7 @@ from taskmix.tasks._encoding._assemble import encoded_tasks, source_split
 from taskmix.tasks._encoding._encoded import EncodedTasks
 from taskmix.tasks._encoding._inputs import DenseInputs, Inputs
 from taskmix.tasks._formats._readers import Rows
-from taskmix.tasks._frames._pairs import Pairs, pairs_of
-from taskmix.tasks._frames._tables import is_table
+from taskmix.tasks._frames._tables import Pairs, is_table, pairs_of
 from taskmix.tasks._loading._build import Origin, make_tasks
 from taskmix.tasks._loading._folder import load_tasks
 from taskmix.tasks._loading._in_memory import find_shapes, split_pairs

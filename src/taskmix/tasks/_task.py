@@ -13,23 +13,59 @@ content hash is one pass. The columns of `Split.inputs` depend on the kind of in
 | `prompt`    | `prompt`, a string or a list of messages with `role` and `content`, and     |
 |             | `answer`, a string; rows to be answered have no `answer`                    |
 | `passage`   | `text`                                                                      |
+
+What was made of a table, kept for as long as the table lives.
+
+Runs on different subsets of the same tasks hold the same tables, so what is made of a table row by
+row is made once in a process, and runs that train together find that they share it.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import weakref
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, overload
+from typing import Any, Generic, TypeVar, overload
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from taskmix.errors import InputError, ShapeError
-from taskmix.tasks._kept import KeptByTable
 from taskmix.tasks._reading import WITHOUT_TARGETS, InputKind, Reading, TaskKind
+
+Made = TypeVar("Made")
+
+
+class KeptByTable(Generic[Made]):
+    """A value for each pair of a table, as an object, and the options it was made with.
+
+    >>> import pyarrow as pa
+    >>> kept, table = KeptByTable(), pa.table({"text": ["good"]})
+    >>> kept.put(table, "lengths", [4])
+    [4]
+    >>> kept.get(table, "lengths"), kept.get(table, "words")
+    ([4], None)
+    """
+
+    def __init__(self) -> None:
+        self._values: dict[int, dict[Hashable, Made]] = {}
+
+    def get(self, table: pa.Table, options: Hashable) -> Made | None:
+        return self._values.get(id(table), {}).get(options)
+
+    def put(self, table: pa.Table, options: Hashable, value: Made) -> Made:
+        if id(table) not in self._values:
+            # A table cannot be a key of a dictionary, and its number is given away after its end.
+            weakref.finalize(table, self._values.pop, id(table), None)
+        self._values.setdefault(id(table), {})[options] = value
+        return value
+
+    def __len__(self) -> int:
+        return len(self._values)
+
 
 MISSING = -100  # the class index of a row without a label; PyTorch's `ignore_index`
 _HASHED_ROWS = 65_536  # copied at a time

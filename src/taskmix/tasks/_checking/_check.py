@@ -25,13 +25,12 @@ from taskmix.tasks._checking._faults import (
     look_at_rows,
     look_at_texts,
 )
-from taskmix.tasks._columns._cells import cell_family
 from taskmix.tasks._columns._dates import dates_of
 from taskmix.tasks._columns._roles import UNUSABLE, count_values, role_of
-from taskmix.tasks._columns._stack import StackedFiles
+from taskmix.tasks._columns._stack import StackedFiles, cell_family
 from taskmix.tasks._formats._words import quoted, show_path
+from taskmix.tasks._loading._build import SeenFiles, watching
 from taskmix.tasks._loading._folder import load_tasks
-from taskmix.tasks._loading._watching import SeenFiles, watching
 from taskmix.tasks._looking._look import Finding, join_alike, look_at
 from taskmix.tasks._looking._row_keys import RowKeys
 from taskmix.tasks._task import MISSING, Task, TaskSet

@@ -13,11 +13,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from taskmix.tasks._columns._cells import cell_family
 from taskmix.tasks._columns._dates import dates_of
 from taskmix.tasks._columns._roles import count_values, role_of
-from taskmix.tasks._columns._stack import StackedFiles
-from taskmix.tasks._loading._watching import SeenFiles
+from taskmix.tasks._columns._stack import StackedFiles, cell_family
+from taskmix.tasks._loading._build import SeenFiles
 from taskmix.tasks._looking._leaks import tells_labels
 from taskmix.tasks._looking._look import Finding
 from taskmix.tasks._looking._row_keys import RowKeys, labelled

@@ -24,8 +24,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from taskmix.tasks._columns._cells import cell_family, cells_of, plain
-from taskmix.tasks._columns._stack import StackedFiles
+from taskmix.tasks._columns._stack import StackedFiles, cell_family, cells_of, plain
 from taskmix.tasks._formats._values import LARGEST_EXACT, trimmed_cells
 from taskmix.tasks._formats._words import quoted
 

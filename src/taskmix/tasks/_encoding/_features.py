@@ -44,8 +44,7 @@ from taskmix.tasks._encoding._frozen import FrozenReader, ReadingPrecision
 from taskmix.tasks._encoding._inputs import DenseInputs
 from taskmix.tasks._encoding._pooling import Pooling, check_pooling, find_pooling
 from taskmix.tasks._encoding._pretrained import load_pretrained, locate
-from taskmix.tasks._kept import KeptByTable
-from taskmix.tasks._task import MISSING, Split, Task, TaskSet
+from taskmix.tasks._task import MISSING, KeptByTable, Split, Task, TaskSet
 
 Tell = Callable[[int, int], None]  # texts done, of how many
 

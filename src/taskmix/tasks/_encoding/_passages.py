@@ -23,8 +23,7 @@ from taskmix.tasks._encoding._encoded import EncodedSplit, EncodedTask, EncodedT
 from taskmix.tasks._encoding._inputs import DenseInputs
 from taskmix.tasks._encoding._pretrained import reading_model
 from taskmix.tasks._encoding._subwords import load_tokenizer
-from taskmix.tasks._kept import KeptByTable
-from taskmix.tasks._task import MISSING, TaskSet
+from taskmix.tasks._task import MISSING, KeptByTable, TaskSet
 
 BYTES = 256
 

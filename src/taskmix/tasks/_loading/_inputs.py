@@ -15,12 +15,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from taskmix.errors import OptionError
-from taskmix.tasks._columns._cells import cell_family
 from taskmix.tasks._columns._dates import DateColumn, dates_of
 from taskmix.tasks._columns._names import match_column
 from taskmix.tasks._columns._roles import UNUSABLE, ColumnRole, as_pair, role_of
 from taskmix.tasks._columns._spelling import normal_cells
-from taskmix.tasks._columns._stack import StackedFiles
+from taskmix.tasks._columns._stack import StackedFiles, cell_family
 from taskmix.tasks._formats._readers import Rows
 from taskmix.tasks._formats._words import quoted
 from taskmix.tasks._loading._settings import TaskSettings

@@ -26,9 +26,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from taskmix.tasks._columns._cells import cell_family
 from taskmix.tasks._columns._spelling import SpelledColumn, spell, words_of
-from taskmix.tasks._columns._stack import StackedFiles
+from taskmix.tasks._columns._stack import StackedFiles, cell_family
 from taskmix.tasks._formats._words import quoted
 from taskmix.tasks._task import MISSING
 
