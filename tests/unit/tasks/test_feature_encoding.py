@@ -147,14 +147,6 @@ def test_a_word_to_be_tagged_is_the_vector_of_its_first_piece(encoder_folder: st
             row += 1
 
 
-def test_without_a_folder_vectors_are_kept_for_the_user(
-    encoder_folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("TASKMIX_CACHE", str(tmp_path / "mine"))
-    FeatureEncoding(path=encoder_folder).encode(texts("play we"))
-    assert len(list((tmp_path / "mine").iterdir())) == 1
-
-
 def test_weights_that_do_not_fit_their_configuration_are_told(
     encoder_folder: str, tmp_path: Path
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -13,7 +14,7 @@ import pyarrow.parquet as parquet
 import pytest
 
 from taskmix.errors import InputError, OptionError, TaskFileError
-from taskmix.tasks import Task, TaskSet, load_tasks
+from taskmix.tasks import Question, Task, TaskSet, load_tasks
 from taskmix.tasks._loading._splits import divide_rows, name_splits, put_aside
 
 Row = Mapping[str, Any]
@@ -43,20 +44,6 @@ def labels(task: Task, split: str) -> list[str]:
 # Shapes of folders
 
 
-def test_every_sub_folder_is_a_task_named_after_it(tmp_path: Path) -> None:
-    text_task(tmp_path / "books")
-    text_task(tmp_path / "apparel", test=0)
-    tasks = load_tasks(tmp_path)
-    assert tasks.names == ("apparel", "books")
-    assert tasks["books"].sizes == {"train": 20, "dev": 4, "test": 4}
-    assert tasks["apparel"].sizes == {"train": 20, "dev": 4}
-    assert tasks["books"].labels == ("0", "1")
-    assert tasks["books"].metric == "accuracy"
-    assert tasks["books"].kind == "classification"
-    assert texts(tasks["books"], "dev") == ["dev 0", "dev 1", "dev 2", "dev 3"]
-    assert tasks.notes == ()
-
-
 def test_several_label_columns_make_tasks_that_share_their_inputs(tmp_path: Path) -> None:
     rows = [{"text": f"{n}", "text2": "x", "label": "ab"[n % 2], "score": n / 3} for n in range(20)]
     jsonl(tmp_path / "sick" / "train.jsonl", rows)
@@ -81,13 +68,6 @@ def test_the_table_with_the_columns_asked_for_is_chosen(tmp_path: Path) -> None:
     assert load_tasks(tmp_path, task_column="state").names == ("A", "B")
     with pytest.raises(TaskFileError, match="Found none that has `country`, `label` among"):
         load_tasks(tmp_path, task_column="country")
-
-
-def test_a_task_column_holds_for_split_files_too(tmp_path: Path) -> None:
-    for split in ("train", "dev"):
-        rows = [{"text": "x", "who": "ab"[n % 2], "label": n % 2} for n in range(10)]
-        jsonl(tmp_path / "f" / f"{split}.jsonl", rows)
-    assert load_tasks(tmp_path / "f", task_column="who").names == ("f/a", "f/b")
 
 
 def test_formats_of_splits_may_differ(tmp_path: Path) -> None:
@@ -200,30 +180,12 @@ def test_a_task_without_train_is_loaded_with_a_note(tmp_path: Path) -> None:
     assert "no train split" in tasks.notes[0]
 
 
-def test_a_split_column_is_honoured(tmp_path: Path) -> None:
-    splits = ["train", "valid", "test", "train", "train", "train"]
-    rows = "".join(f"{split},{n},{n % 2}\n" for n, split in enumerate(splits * 2))
-    (tmp_path / "t.csv").write_text("split,x,label\n" + rows)
-    (task,) = load_tasks(tmp_path)
-    assert task.sizes == {"train": 8, "dev": 2, "test": 2}
-    assert task.splits["train"].inputs.column_names == ["x"]
-    assert task.splits["dev"].inputs.column("x").to_pylist() == [1, 7]
-
-
 def test_validation_rows_become_train_where_a_table_has_no_train_rows(tmp_path: Path) -> None:
     rows = "".join(f"{'validation' if n < 20 else 'test'},{n / 2},{n % 2}\n" for n in range(30))
     (tmp_path / "t.csv").write_text("split,x,label\n" + rows)
     tasks = load_tasks(tmp_path)
     assert tasks[0].sizes == {"train": 18, "dev": 2, "test": 10}
     assert "its dev rows became train" in " ".join(tasks.notes)
-
-
-def test_a_split_column_of_other_things_is_a_feature_unless_it_was_named(tmp_path: Path) -> None:
-    (tmp_path / "t.csv").write_text("split,label\n" + "pea,0\nbanana,1\n" * 5)
-    (task,) = load_tasks(tmp_path)
-    assert task.splits["train"].inputs.column_names == ["split"]
-    with pytest.raises(TaskFileError, match=r"Found 'banana' in .*, line 3"):
-        load_tasks(tmp_path, split_column="split")
 
 
 def test_small_tasks_of_a_table_get_the_splits_they_have_rows_for(tmp_path: Path) -> None:
@@ -237,21 +199,6 @@ def test_small_tasks_of_a_table_get_the_splits_they_have_rows_for(tmp_path: Path
 
 
 # Kinds
-
-
-def test_text_alone_or_in_pairs_and_other_columns_are_kept_out(tmp_path: Path) -> None:
-    rows = [{"text": "p", "choice1": "c", "question": "q", "label": n % 2} for n in range(9)]
-    jsonl(tmp_path / "copa" / "train.jsonl", rows)
-    jsonl(tmp_path / "wic" / "train.jsonl", [{**row, "text2": "h"} for row in rows])
-    tasks = load_tasks(tmp_path)
-    assert tasks["copa"].inputs == "text"
-    assert tasks["copa"].splits["train"].inputs.column_names == ["text"]
-    assert tasks["wic"].inputs == "pair"
-    assert tasks["wic"].splits["train"].inputs.column_names == ["text", "text2"]
-    named = load_tasks(tmp_path / "copa", text=["question", "choice1"])
-    assert named[0].splits["train"].inputs.to_pylist()[0] == {"text": "q", "text2": "c"}
-    single = load_tasks(tmp_path / "wic", text=["text"])
-    assert single[0].inputs == "text"
 
 
 @pytest.mark.parametrize(
@@ -287,27 +234,6 @@ def test_the_kind_may_be_said(tmp_path: Path) -> None:
     jsonl(tmp_path / "train.jsonl", [{"text": "x", "label": n / 4} for n in range(8)] * 2)
     (task,) = load_tasks(tmp_path, kind="classification")
     assert task.labels[:3] == ("0.0", "0.25", "0.5")
-
-
-@pytest.mark.parametrize(
-    ("values", "order"),
-    [
-        ([10, 9, 2], ("2", "9", "10")),
-        (["b", "a", "É"], ("a", "b", "É")),
-        ([True, False], ("false", "true")),
-        ([2.0, 1.0], ("1", "2")),
-        ([-1, 1], ("-1", "1")),
-    ],
-)
-def test_labels_have_a_fixed_order(
-    tmp_path: Path, values: list[Any], order: tuple[str, ...]
-) -> None:
-    rows = [{"text": "x", "label": value} for value in values]
-    jsonl(tmp_path / "train.jsonl", rows)
-    jsonl(tmp_path / "dev.jsonl", rows[:1])
-    (task,) = load_tasks(tmp_path)
-    assert task.labels == order
-    assert task.splits["train"].targets.dtype == np.int64
 
 
 def test_numbers_in_csv_are_numbers_where_the_cells_of_all_splits_are(tmp_path: Path) -> None:
@@ -353,20 +279,6 @@ def test_lists_of_tags_beside_tokens_are_tagging(tmp_path: Path) -> None:
     assert task.labels == ("O", "B-x", "I-x")
     assert task.splits["train"].targets.tolist() == [0, 1, 2]
     assert task.splits["dev"].targets.tolist() == [2]
-
-
-def test_intent_reads_the_text_and_slots_read_the_tokens(tmp_path: Path) -> None:
-    rows = [
-        {"text": "a b", "label": "xy"[n % 2], "tokens": ["a", "b"], "slots": ["O", "B-t"]}
-        for n in range(12)
-    ]
-    jsonl(tmp_path / "atis" / "train.jsonl", rows)
-    tasks = load_tasks(tmp_path, label=["label", "slots"])
-    assert tasks.names == ("atis/label", "atis/slots")
-    assert [task.inputs for task in tasks] == ["text", "tokens"]
-    assert len({task.source for task in tasks}) == 2
-    assert tasks[0].sizes == tasks[1].sizes
-    assert len(tasks[1].splits["dev"].targets) == 2 * len(tasks[1].splits["dev"])
 
 
 CONLL = "EU\tNNP\tB-ORG\nrejects\tVBZ\tO\n\nPeter\tNNP\tB-PER\n"
@@ -430,17 +342,6 @@ def test_a_long_table_holds_sequences_of_vectors(tmp_path: Path) -> None:
     assert sorted(everything) == [[[1.5, 2.0], [3.5, 4.0]], [[5.0, 6.0]], [[9.0, 10.0]]]
     assert tasks["s1"].splits["test"].inputs.column("values").to_pylist() == [[[9.0, 10.0]]]
     assert tasks["s2"].sizes == {"train": 1}
-
-
-def test_a_long_table_of_words_holds_sequences_of_symbols(tmp_path: Path) -> None:
-    (tmp_path / "t.csv").write_text("who,page,when\n1,b,2\n1,a,1\n2,c,1\n")
-    (task,) = load_tasks(tmp_path, sequence_column="who", time_column="when")
-    everything = [
-        value
-        for split in task.splits.values()
-        for value in split.inputs.column("symbols").to_pylist()
-    ]
-    assert sorted(everything) == [["a", "b"], ["c"]]
 
 
 def test_a_time_that_comes_twice_is_refused(tmp_path: Path) -> None:
@@ -533,9 +434,277 @@ def test_a_broken_entry_is_rewritten(tmp_path: Path, damage: str) -> None:
     assert {path: path.read_bytes() for path in cache.iterdir()} == entries
 
 
-def test_a_cache_that_cannot_be_written_is_noted(tmp_path: Path) -> None:
-    text_task(tmp_path / "a")
-    (tmp_path / "taken").write_text("a file where the folder should be")
-    tasks = load_tasks(tmp_path, cache=tmp_path / "taken")
-    assert tasks.names == ("a",)
-    assert "Tables were not kept in" in " ".join(tasks.notes)
+@pytest.mark.parametrize(
+    ("values", "order"),
+    [
+        ([10, 9, 2], ("2", "9", "10")),
+        (["b", "a", "É"], ("a", "b", "É")),
+        ([True, False], ("false", "true")),
+        ([2.0, 1.0], ("1", "2")),
+        ([-1, 1], ("-1", "1")),
+    ],
+)
+def test_labels_have_a_fixed_order(
+    tmp_path: Path, values: list[Any], order: tuple[str, ...]
+) -> None:
+    rows = [{"text": "x", "label": value} for value in values]
+    jsonl(tmp_path / "train.jsonl", rows)
+    jsonl(tmp_path / "dev.jsonl", rows[:1])
+    (task,) = load_tasks(tmp_path)
+    assert task.labels == order
+    assert task.splits["train"].targets.dtype == np.int64
+
+
+# Whatever is wrong with a task file, the answer is one sentence with file, row and remedy.
+
+GOOD = [{"text": f"row {n}", "label": "ab"[n % 2]} for n in range(10)]
+
+
+def bad_jsonl(path: Path, rows: list[dict[str, Any]]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def error_of(source: Path, path: Path | None, row: int | None, **options: Any) -> str:
+    with pytest.raises(TaskFileError) as caught:
+        load_tasks(source, **options)
+    error, sentence = caught.value, str(caught.value)
+    assert (error.path, error.row) == (path, row)
+    assert path is None or str(path) in sentence
+    assert row is None or f", line {row}" in sentence
+    assert "should" in sentence
+    assert "Found" in sentence
+    assert sentence.isprintable()
+    return sentence
+
+
+TAGGED = {"tokens": ["a", "b"], "slots": ["O", "O"]}
+BAD_TAGS: list[tuple[dict[str, Any], str]] = [
+    ({"tokens": ["a", "b"], "slots": ["O"]}, "1 tags beside 2 tokens"),
+    ({"tokens": ["a"], "slots": None}, "nothing"),
+    ({"tokens": None, "slots": ["O"]}, "nothing"),
+    ({"tokens": ["a"], "slots": [None]}, "None"),
+    ({"tokens": [None], "slots": ["O"]}, "None"),
+    ({"tokens": [], "slots": []}, "an empty list"),
+    ({"tokens": ["a\0"], "slots": ["O"]}, r"'a\x00'"),
+    ({"tokens": ["a"], "slots": [""]}, "''"),
+    ({"tokens": ["a"], "slots": ["O\0"]}, r"'O\x00'"),
+]
+LISTED = [{"text": "x", "label": ["a", "b"]}]
+NOTHING = "Found the columns text, lable"
+# The last file is the bad one: its rows or its text, the row that is named, the sentence, options.
+BAD: list[tuple[dict[str, Any], int | None, str, dict[str, Any]]] = [
+    ({"train.jsonl": GOOD, "dev.jsonl": [{"text": "x", "lable": 1}]}, None, NOTHING, {}),
+    ({"train.jsonl": GOOD}, None, "column `x`", {"label": ["x"]}),
+    ({"train.jsonl": GOOD}, None, "column `y`", {"text": ["y"]}),
+    ({"train.jsonl": GOOD}, None, "column `z`", {"task_column": "z"}),
+    *(
+        ({"train.jsonl": GOOD, f"dev.{ending}": ""}, None, "A split should have rows", {})
+        for ending in ("jsonl", "csv", "conll", "txt", "jsonl.gz")
+    ),
+    ({"train.jsonl": [*GOOD, {"text": None, "label": "a"}]}, 11, "`text`", {"strict": True}),
+    *(
+        ({"train.jsonl": [*GOOD, {"text": bad, "label": "a"}]}, None, "line 11", {"strict": True})
+        for bad in (5, ["x"], {"a": 1})
+    ),
+    *(
+        (
+            {"train.jsonl": f'{{"x": 1, "label": 0.5}}\n{{"x": 1, "label": {number}}}\n'},
+            2,
+            "finite",
+            {},
+        )
+        for number in ("Infinity", "-Infinity", "1e999")
+    ),
+    (
+        {"train.jsonl": [{"text": "x", "label": 1}, {"text": "x", "label": True}]},
+        None,
+        "Found true or false in line 2 (True) and a number in line 1",
+        {},
+    ),
+    (
+        {
+            "train.jsonl": [{"text": "x", "label": 1}, {"text": "x", "label": 0}],
+            "dev.jsonl": [{"text": "x", "label": True}],
+        },
+        None,
+        "true or false beside numbers in train.jsonl",
+        {},
+    ),
+    ({"train.jsonl": LISTED}, 1, "Tags should stand beside `tokens`", {"kind": "tagging"}),
+    ({"train.jsonl": LISTED}, 1, "as a label", {"kind": "classification"}),
+    *(
+        ({"dev.jsonl": [TAGGED], "train.jsonl": [TAGGED, bad]}, 2, f"Found {found}", {})
+        for bad, found in BAD_TAGS
+    ),
+    ({"train.jsonl": [*GOOD, {"text": "a\0b", "label": "a"}]}, 11, "NUL", {}),
+    ({"train.jsonl": [*GOOD, {"text": "x", "label": "a\0"}]}, 11, "NUL", {}),
+    ({"t.csv": "task,label\na,1\n"}, None, "at least one column beside the target", {}),
+    *(
+        ({"train.jsonl": f'{{"text": "x", "label": 1}}\n{row}\n'}, 2, "each key once. Found '", {})
+        for row in ('{"text": "x", "label": 1, "label": 2}', '{"a": {"b": 1, "b": 1}}')
+    ),
+    (
+        {"train.conll": "a\tX\tO\n"},
+        None,
+        "Found 3 columns beside the names token, pos",
+        {"columns": ["token", "pos"]},
+    ),
+    ({"train.conll": "a\tX\tO\n"}, None, "columns 1, 2, 3", {"label": ["4"]}),
+    ({"t.csv": 'name,x\n"ab",1\n" ",1\n'}, 3, "at least one symbol", {"sequence_column": "name"}),
+    ({"t.csv": "sequence,t,a,b\n1,1,5,6\n1,2,,6\n"}, 3, "as an observed value", {}),
+]
+
+
+@pytest.mark.parametrize(("files", "row", "sentence", "options"), BAD)
+def test_what_is_wrong_with_a_file_is_told_with_its_row(
+    tmp_path: Path, files: dict[str, Any], row: int | None, sentence: str, options: dict[str, Any]
+) -> None:
+    for name, content in files.items():
+        path = tmp_path / name
+        text = (
+            content if isinstance(content, str) else "".join(json.dumps(r) + "\n" for r in content)
+        )
+        path.write_bytes(gzip.compress(text.encode()) if name.endswith(".gz") else text.encode())
+    assert sentence in error_of(tmp_path, path, row, **options)
+
+
+@pytest.mark.parametrize("split", ["dev", "test", "dev_hard"])
+def test_a_label_that_train_does_not_have_is_named(tmp_path: Path, split: str) -> None:
+    bad_jsonl(tmp_path / "train.jsonl", GOOD)
+    bad_jsonl(tmp_path / "dev.jsonl", GOOD)
+    path = bad_jsonl(tmp_path / f"{split}.jsonl", [*GOOD, {"text": "x", "label": "c"}])
+    sentence = error_of(tmp_path, path, 11)
+    assert "Found 'c'" in sentence
+    assert "which has 'a', 'b'" in sentence
+    (task,) = load_tasks(tmp_path, extend_labels=True)
+    assert task.labels == ("a", "b", "c")
+
+
+def test_a_new_label_is_accepted_where_train_has_labels_that_occur_once(tmp_path: Path) -> None:
+    many = [{"text": "x", "label": "ab"[n % 2]} for n in range(100)]
+    bad_jsonl(tmp_path / "dev.jsonl", [{"text": "x", "label": "new"}])
+    train = bad_jsonl(tmp_path / "train.jsonl", many)
+    dev = tmp_path / "dev.jsonl"
+    error_of(tmp_path, dev, 1)
+    bad_jsonl(train, [*many, {"text": "x", "label": "once"}])
+    tasks = load_tasks(tmp_path)
+    assert tasks[0].labels == ("a", "b", "new", "once")
+    assert "no row of train has ('new')" in tasks.notes[0]
+    error_of(tmp_path, dev, 1, extend_labels=False)
+    # Numbers are places in a list of classes, and a new one is a slip.
+    bad_jsonl(train, [{"text": "x", "label": n % 2 if n else 9} for n in range(200)])
+    bad_jsonl(dev, [{"text": "x", "label": 3}])
+    error_of(tmp_path, dev, 1)
+
+
+def test_text_that_is_never_there_is_refused_and_some_empty_rows_are_not(tmp_path: Path) -> None:
+    path = bad_jsonl(tmp_path / "train.jsonl", [{**row, "text": " "} for row in GOOD])
+    assert "should have words in some rows" in error_of(tmp_path, path, 1)
+    bad_jsonl(path, [{**GOOD[0], "text": ""}, *GOOD])
+    assert len(load_tasks(tmp_path)) == 1
+
+
+def test_a_folder_without_tasks_and_a_path_to_nothing_are_refused(tmp_path: Path) -> None:
+    assert "Found none of these" in error_of(tmp_path, tmp_path, None)
+    (tmp_path / "README.txt").write_text("hello")
+    assert "Found none of these" in error_of(tmp_path, tmp_path, None)
+    nowhere = tmp_path / "nowhere.csv"
+    assert "no such file" in error_of(nowhere, nowhere, None)
+    folder = tmp_path / "nowhere"
+    assert "Found nothing" in error_of(folder, folder, None)
+
+
+# Folders with one file for each task, and names that differ in case.
+
+TABLE = "text,label\n" + "".join(f"a film number {n} ok,{'ab'[n % 2]}\n" for n in range(20))
+
+
+def write(folder: Path, *names: str) -> Path:
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(TABLE)
+    return folder
+
+
+def test_only_the_files_asked_for_are_read(tmp_path: Path) -> None:
+    write(tmp_path, "books.csv", "dvd.csv")
+    (tmp_path / "dvd.csv").write_text("text,label\nonly one cell\n")
+    assert load_tasks(tmp_path, tasks="books").names == ("books",)
+    with pytest.raises(InputError, match="Found books, dvd"):
+        load_tasks(tmp_path, tasks="music")
+
+
+@pytest.mark.parametrize(
+    ("names", "groups"),
+    [
+        (("books_train", "books_test"), {"books": ["train", "test"]}),
+        (("train.books", "dev.books"), {"books": ["train", "dev"]}),
+        (("a-b_Train", "a-b VALID"), {"a-b": ["train", "dev"]}),
+        (("train", "test_a", "test_b"), {"tasks": ["train"]}),
+        (("retrain", "contest"), {"contest": ["train"], "retrain": ["train"]}),
+    ],
+)
+def test_tasks_and_splits_are_found_in_names(
+    tmp_path: Path, names: tuple[str, ...], groups: dict[str, list[str]]
+) -> None:
+    tasks = load_tasks(write(tmp_path / "tasks", *(f"{name}.csv" for name in names)))
+    found = {task.name: set(task.splits) for task in tasks}
+    assert set(found) == set(groups)
+    assert all(found[name] >= set(splits) for name, splits in groups.items())
+
+
+def test_two_files_of_one_stem_get_a_sentence(tmp_path: Path) -> None:
+    write(tmp_path, "books.csv", "dvd.csv")
+    (tmp_path / "books.jsonl").write_text('{"text": "a b", "label": "c"}\n')
+    with pytest.raises(TaskFileError, match="should have different names"):
+        load_tasks(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("header", "wanted", "found"),
+    [
+        ("LABEL,label,Label", "label", "label"),
+        ("x,\ufeffKind\u00a0", "kind", "\ufeffKind\u00a0"),
+        ("x,Straße", "STRASSE", "Straße"),
+        ("x,e\u0301", "É", "e\u0301"),
+    ],
+)
+def test_the_exact_name_wins_and_case_does_not_matter(
+    tmp_path: Path, header: str, wanted: str, found: str
+) -> None:
+    names = header.split(",")
+    rows = [
+        ",".join("ab"[n % 2] if name == found else str(n * n % 7) for name in names)
+        for n in range(20)
+    ]
+    (tmp_path / "a.csv").write_text("\n".join([header, *rows]) + "\n")
+    assert load_tasks(tmp_path / "a.csv", label=wanted)[0].labels == ("a", "b")
+    (tmp_path / "a.csv").write_text("\n".join(["x,Label,LABEL", "1,a,a"]) + "\n")
+    with pytest.raises(InputError, match="'Label' and 'LABEL'"):
+        load_tasks(tmp_path / "a.csv", label="label")
+
+
+def test_new_rows_may_write_the_names_in_another_case(tmp_path: Path) -> None:
+    rows = "".join(f"{n},{n * n % 7},{'ab'[n % 2]}\n" for n in range(40))
+    (tmp_path / "a.csv").write_text(f"Age,z,label\n{rows}")
+    question = Question.of(load_tasks(tmp_path / "a.csv", features=["age", "Z"])["a"])
+    assert question.columns == ("Age", "z")
+    table, _ = question.read(pa.table({"AGE": [3], "Z": [4]}))
+    assert table.to_pydict() == {"Age": [3], "z": [4]}
+    (tmp_path / "new.csv").write_text("AGE;Z\n3;4\n")
+    table, notes = question.read(tmp_path / "new.csv")
+    assert table.to_pydict() == {"Age": [3], "z": [4]}
+    assert "separated by semicolons" in notes[0]
+
+
+def test_one_sentence_is_for_all_files_it_holds_for(tmp_path: Path) -> None:
+    for name in ("books", "dvd"):
+        write(tmp_path, f"{name}/train.csv")
+        (tmp_path / name / "train.csv").write_text(TABLE.replace(",", ";"))
+    notes = load_tasks(tmp_path).notes
+    said = (
+        "Each of 2 files (books/train.csv, dvd/train.csv) is separated by semicolons, not commas."
+    )
+    assert said in notes

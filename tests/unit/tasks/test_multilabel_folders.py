@@ -106,24 +106,10 @@ def test_what_only_looks_like_several_labels_is_said(tmp_path: Path) -> None:
     assert any("was cut at `,`" in note for note in said.notes)
 
 
-def test_a_separator_can_be_named(tmp_path: Path) -> None:
-    csv(tmp_path, ["drama # war", "war", "drama", "war # drama # love"])
-    assert load_tasks(tmp_path, separator="#")[0].labels == ("drama", "love", "war")
-    (tmp_path / "task.toml").write_text('kind = "multilabel"\nseparator = "#"\n')
-    assert marks(load_tasks(tmp_path)) == [[1, 0, 1], [0, 0, 1], [1, 0, 0], [1, 1, 1]]
-
-
 def test_lists_that_pandas_wrote_into_csv_are_read(tmp_path: Path) -> None:
     tasks = load_tasks(csv(tmp_path, [str(each) for each in SETS]))
     assert marks(tasks) == MARKS
     assert any("lists written as text" in note for note in tasks.notes)
-
-
-def test_lists_of_zeros_and_ones_of_one_length_are_marks(tmp_path: Path) -> None:
-    tasks = load_tasks(jsonl(tmp_path, MARKS))
-    assert tasks[0].labels == ("0", "1", "2")
-    assert marks(tasks) == MARKS
-    assert any("marks of 3 labels" in note for note in tasks.notes)
 
 
 def test_lists_of_numbers_are_refused_with_what_to_do(tmp_path: Path) -> None:

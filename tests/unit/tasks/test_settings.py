@@ -112,15 +112,6 @@ def test_targets_of_other_entries_are_no_features(tmp_path: Path) -> None:
         assert task.splits["train"].inputs.column_names == ["x"]
 
 
-def test_the_source_of_entries_may_be_a_file(tmp_path: Path) -> None:
-    (tmp_path / "t.csv").write_text("x,label\n" + "1,0\n2,1\n" * 10)
-    path = settings_file(tmp_path, '[[task]]\nname = "t"\n')
-    assert load_tasks(tmp_path / "t.csv", settings=path).names == ("t",)
-    path = settings_file(tmp_path, '[[task]]\nname = "t"\nfolder = "a"\n')
-    with pytest.raises(TaskFileError, match="where the source is a folder"):
-        load_tasks(tmp_path / "t.csv", settings=path)
-
-
 def test_numbers_and_truth_may_be_labels_without_quotes(tmp_path: Path) -> None:
     rows = [{"text": f"{n}", "3": n % 3, "sure": n % 2 == 0} for n in range(24)]
     jsonl(tmp_path / "train.jsonl", rows)
@@ -200,9 +191,3 @@ def test_a_path_that_leaves_the_source_is_refused(tmp_path: Path, key: str, path
     settings = settings_file(tmp_path, f'[[task]]\nname = "a"\n{key} = "{path}"\nlabel = "group"\n')
     with pytest.raises(TaskFileError, match="should lie inside the source folder"):
         load_tasks(tmp_path / "source", settings=settings)
-
-
-def test_a_folder_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    path = settings_file(tmp_path, '[[task]]\nname = "t"\nfolder = "b"\n')
-    with pytest.raises(TaskFileError, match="'b' of task 't'"):
-        load_tasks(tmp_path, settings=path)

@@ -51,19 +51,6 @@ def test_prompts_and_answers_are_known_by_their_usual_names(
     )
 
 
-def test_a_folder_with_labels_is_read_as_before(tmp_path: Path) -> None:
-    rows = [
-        {"question": f"is number {n} a large one", "answer": f"it is a number {n}", "label": n % 2}
-        for n in range(20)
-    ]
-    tasks = load_tasks(folder(tmp_path / "pairs", rows))
-    assert (tasks[0].kind, tasks[0].inputs) == ("classification", "pair")
-    named = load_tasks(
-        folder(tmp_path / "one", [{"prompt": "a b", "answer": "x"}] * 2), label=["answer"]
-    )
-    assert named[0].kind == "classification"
-
-
 def test_an_instruction_has_its_input_after_a_blank_line(tmp_path: Path) -> None:
     rows = [
         {"instruction": "Add.", "input": "1 2", "output": "3"},
@@ -130,11 +117,6 @@ def test_columns_that_are_missing_are_told_in_a_sentence(
 ) -> None:
     with pytest.raises(TaskFileError, match=reason):
         load_tasks(folder(tmp_path / "odd", [{"a": "x", "b": "y"}], settings))
-
-
-def test_an_empty_column_of_answers_is_a_slip(tmp_path: Path) -> None:
-    with pytest.raises(TaskFileError, match="`answer` should have words in some rows"):
-        load_tasks(folder(tmp_path / "odd", [{"prompt": "x", "answer": " "}]))
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ from taskmix.tasks._formats._words import quoted, show_path
 from taskmix.tasks._loading._build import SeenFiles, watching
 from taskmix.tasks._loading._folder import load_tasks
 from taskmix.tasks._looking._look import Finding, join_alike, look_at
-from taskmix.tasks._looking._row_keys import RowKeys
+from taskmix.tasks._row_keys import RowKeys
 from taskmix.tasks._task import MISSING, Task, TaskSet
 
 _ROWS_READ = 500_000  # to say where rows stand: each time a file is read again up to the row

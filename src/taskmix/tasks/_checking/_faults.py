@@ -19,7 +19,7 @@ from taskmix.tasks._columns._stack import StackedFiles, cell_family
 from taskmix.tasks._loading._build import SeenFiles
 from taskmix.tasks._looking._leaks import tells_labels
 from taskmix.tasks._looking._look import Finding
-from taskmix.tasks._looking._row_keys import RowKeys, labelled
+from taskmix.tasks._row_keys import RowKeys, labelled
 from taskmix.tasks._task import MISSING, Task, TaskSet
 
 FEWEST_OF_CLASS = 3  # rows to train on: with fewer, one cannot be told from a slip

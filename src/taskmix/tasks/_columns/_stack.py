@@ -23,7 +23,9 @@ from taskmix.tasks._formats._values import (
     NOTED_SHARE,
     NUMERIC_SHARE,
     OddCells,
+    all_numbers,
     are_numbers,
+    may_be_numbers,
     numbers_as_text,
     numbers_of,
     trimmed_cells,
@@ -248,15 +250,18 @@ class StackedFiles:
     def _numbers_or_text(self, name: str, columns: list[pa.ChunkedArray]) -> list[pa.ChunkedArray]:
         """Columns of numbers where nearly all cells are some, and columns of text otherwise."""
         places = [place for place, each in enumerate(columns) if cell_family(each.type) == "text"]
-        if not places:
-            return columns
+        wanted = self.wanted.get(name)
+        if wanted is None and len(places) == len(columns):  # most columns end here
+            if (numbers_only := all_numbers(columns)) is not None:
+                return numbers_only
+            if not may_be_numbers(columns):
+                return columns
         texts = {place: trimmed_cells(columns[place]) for place in places}
         masks = {place: are_numbers(cells) for place, cells in texts.items()}
         others = [each for place, each in enumerate(columns) if place not in texts]
         typed = sum(len(each) - each.null_count for each in others)
         numbers = typed + sum(pc.sum(mask).as_py() or 0 for mask in masks.values())
         valid = typed + sum(len(mask) - mask.null_count for mask in masks.values())
-        wanted = self.wanted.get(name)
         is_number = wanted == "number" or (
             wanted is None and valid > 0 and numbers >= NUMERIC_SHARE * valid
         )

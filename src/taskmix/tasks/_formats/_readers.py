@@ -102,6 +102,7 @@ def read_rows(path: Path, *, byte_limit: int | None = None) -> Rows:
     remarks: list[str] = []
     rows = _read(path, known[1], byte_limit, remarks)
     _check_names(path, rows.table.column_names)
+    pa.default_memory_pool().release_unused()  # what was taken while the file was read
     return rows
 
 

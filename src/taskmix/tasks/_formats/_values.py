@@ -29,6 +29,7 @@ _LARGE_WHOLE = pa.decimal128(38, 0)
 LARGEST_EXACT = 2**53  # beyond it a float64 stands for several whole numbers
 NUMERIC_SHARE = 0.95  # of the cells: with less, codes such as `2a` would turn into missing numbers
 NOTED_SHARE = 0.5  # from here on it is worth a note that numbers are read as words
+_SAMPLED = 2000  # cells: where half of a column are numbers, none among so many is no chance
 MISSING_WORDS = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None")  # a missing number, in text
 # What Arrow reads as a floating number, which does not include 0x10.
 _NUMBER = r"^[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|(?i:nan|inf|infinity))$"
@@ -208,6 +209,36 @@ def numbers_of(columns: list[pa.ChunkedArray]) -> list[pa.ChunkedArray]:
         return [column.cast(pa.int64()) for column in cells]
     except pa.ArrowInvalid:
         return numbers
+
+
+def all_numbers(columns: list[pa.ChunkedArray]) -> list[pa.ChunkedArray] | None:
+    """Columns of text as numbers, if every cell is one or empty; None if that is not seen at once."""
+    blank = pa.scalar(None, pa.string())
+    try:
+        whole = [pc.if_else(pc.equal(column, ""), blank, column) for column in columns]
+        numbers = [column.cast(pa.float64()) for column in whole]  # an integer might be 0x10
+    except pa.ArrowInvalid:
+        return None
+    if any(pc.any(pc.is_nan(column)).as_py() for column in numbers):
+        return None
+    if all(column.null_count == len(column) for column in numbers):
+        return None
+    try:
+        return [column.cast(pa.int64()) for column in whole]
+    except pa.ArrowInvalid:
+        return numbers
+
+
+def may_be_numbers(columns: list[pa.ChunkedArray]) -> bool:
+    """Whether any of some cells is a number, or a few cells are all there are."""
+    for column in columns:
+        places = np.random.default_rng(0).integers(0, max(len(column), 1), _SAMPLED)
+        if (
+            len(column) <= _SAMPLED
+            or pc.any(are_numbers(trimmed_cells(column.take(pa.array(places))))).as_py()
+        ):
+            return True
+    return False
 
 
 def spell_number(value: float) -> str:

@@ -20,6 +20,7 @@ from taskmix.tasks._loading._settings import TaskSettings
 from taskmix.tasks._loading._splits import (
     MAIN_SPLITS,
     divide_rows,
+    in_order,
     order_splits,
     put_aside,
     split_name,
@@ -56,6 +57,9 @@ _BRIEFLY = {
     _TOO_FEW: "too few rows to divide",
     _DEV_AS_TRAIN: "dev became train",
 }
+
+
+Places = NDArray[np.int64] | slice  # of rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +138,7 @@ class _Division:
     """Splits while they are being decided."""
 
     names: list[str]
-    codes: NDArray[np.int64]  # [kept row], into `names`
+    codes: NDArray[np.int8]  # [kept row], into `names`
     remarks: list[tuple[int, str]] = field(default_factory=list)
 
     def code(self, name: str) -> int:
@@ -169,24 +173,25 @@ def lay_out(
     """Group the kept rows by task and by split."""
     rows = np.flatnonzero(kept)
     groups: tuple[str | None, ...] = (None,)
-    owners = np.zeros(len(rows), dtype=np.int64)
+    owners = np.zeros(len(rows), dtype=np.int32)
     if task_column is not None:
         words, codes = task_words(stack, task_column)
-        present, owners = np.unique(codes[rows], return_inverse=True)
+        present, places_of = np.unique(codes[rows], return_inverse=True)
+        owners = places_of.astype(np.int32)
         groups = tuple(words[place] for place in present)
     members = _members(owners, len(groups))
     known = np.zeros(len(stack), dtype=np.bool_)
     if whole and split_column is None:
-        division = _Division(list(MAIN_SPLITS), np.zeros(len(rows), dtype=np.int64))
+        division = _Division(list(MAIN_SPLITS), np.zeros(len(rows), dtype=np.int8))
         _divide(division, members, _Kin.of(rows, strata, same))
         known[rows] = True  # where the loader divides, a label may miss train by chance
     else:
         division = _read_division(stack, rows, split_column)
         known[rows] = _complete(division, members, whole, lambda: _Kin.of(rows, strata, same))
     names = order_splits(division.names)
-    ranks = np.array([names.index(name) for name in division.names], dtype=np.int64)
+    ranks = np.array([names.index(name) for name in division.names], dtype=np.int16)
     splits = ranks[division.codes]
-    places = np.lexsort((splits, owners))  # stable, so rows keep their order
+    places = in_order(owners * len(names) + splits)  # in which rows keep their order
     return RowLayout(
         groups,
         rows[places],
@@ -208,9 +213,11 @@ def task_words(stack: StackedFiles, column: str) -> tuple[tuple[str, ...], NDArr
     return found.words, found.codes
 
 
-def _members(owners: NDArray[np.int64], count: int) -> list[NDArray[np.int64]]:
+def _members(owners: NDArray[np.int32], count: int) -> list[Places]:
     """For each group the places of its rows, in their order."""
-    order = np.argsort(owners, kind="stable")
+    if count == 1:
+        return [np.s_[:]]
+    order = in_order(owners)
     ends = np.concatenate(([0], np.cumsum(np.bincount(owners, minlength=count))))
     return [order[start:stop] for start, stop in pairwise(ends)]
 
@@ -230,11 +237,13 @@ class _Kin:
         same: Callable[[], NDArray[np.int64] | None],
     ) -> _Kin:
         alike = same()
-        return cls(None if strata is None else strata[rows], None if alike is None else alike[rows])
+        if strata is not None and len(rows) < len(strata):
+            strata = strata[rows]
+        if alike is not None and len(rows) < len(alike):
+            alike = alike[rows]
+        return cls(strata, alike)
 
-    def at(
-        self, places: NDArray[np.int64]
-    ) -> tuple[NDArray[np.int64] | None, NDArray[np.int64] | None]:
+    def at(self, places: Places) -> tuple[NDArray[np.int64] | None, NDArray[np.int64] | None]:
         """Strata and equal rows, of some of the rows."""
         return (
             None if self.strata is None else self.strata[places],
@@ -242,18 +251,19 @@ class _Kin:
         )
 
 
-def _divide(division: _Division, members: list[NDArray[np.int64]], kin: _Kin) -> None:
+def _divide(division: _Division, members: list[Places], kin: _Kin) -> None:
     divided = _DIVIDED if kin.strata is None else _DIVIDED_BY_CLASS
     for group, places in enumerate(members):
-        division.codes[places] = divide_rows(len(places), *kin.at(places))
-        division.remarks.append((group, divided if len(places) > 2 else _TOO_FEW))
+        count = len(division.codes[places])
+        division.codes[places] = divide_rows(count, *kin.at(places))
+        division.remarks.append((group, divided if count > 2 else _TOO_FEW))
 
 
 def _read_division(stack: StackedFiles, rows: NDArray[np.int64], column: str | None) -> _Division:
     if column is None:
-        return _Division(list(stack.splits), stack.split_codes[rows])
+        return _Division(list(stack.splits), stack.split_codes[rows].astype(np.int8))
     names, codes = read_splits(stack, column)
-    return _Division(names, codes[rows])
+    return _Division(names, codes[rows].astype(np.int8))
 
 
 def read_splits(stack: StackedFiles, column: str) -> tuple[list[str], NDArray[np.int64]]:
@@ -275,7 +285,7 @@ def read_splits(stack: StackedFiles, column: str) -> tuple[list[str], NDArray[np
 
 def _complete(
     division: _Division,
-    members: list[NDArray[np.int64]],
+    members: list[Places],
     whole: bool,
     kin_of_rows: Callable[[], _Kin],
 ) -> NDArray[np.bool_]:
@@ -288,7 +298,9 @@ def _complete(
     known: NDArray[np.bool_] = codes == train
     kin: _Kin | None = None
     for group, places in enumerate(members):
-        to_train = places[codes[places] == train]
+        to_train = np.flatnonzero(codes[places] == train)
+        if not isinstance(places, slice):
+            to_train = places[to_train]
         if len(to_train) == 0:
             division.remarks.append((group, _NO_TRAIN))
         elif not (codes[places] == dev).any():
@@ -300,8 +312,8 @@ def _complete(
 
 
 def _pieces(
-    owners: NDArray[np.int64],  # [place], in order
-    splits: NDArray[np.int64],  # [place], in order within each owner
+    owners: NDArray[np.int32],  # [place], in order
+    splits: NDArray[np.int16],  # [place], in order within each owner
     names: tuple[str, ...],
     count: int,
 ) -> tuple[dict[str, slice], ...]:

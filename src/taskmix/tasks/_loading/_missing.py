@@ -18,6 +18,7 @@ from taskmix.tasks._columns._stack import StackedFiles
 from taskmix.tasks._formats._words import quoted
 from taskmix.tasks._loading._layout import task_words
 from taskmix.tasks._loading._targets import Target
+from taskmix.tasks._row_keys import table_keys
 
 _MAY_MEAN_NOTHING = frozenset(
     {"na", "n/a", "nan", "null", "none", "nil", "?", "-", "--", "#n/a", "missing", "unknown"}
@@ -120,24 +121,17 @@ def empty_texts(stack: StackedFiles, table: pa.Table, kept: NDArray[np.bool_]) -
 
 
 def equal_inputs(table: pa.Table) -> NDArray[np.int64] | None:
-    """[row], equal for rows with the same inputs; None where most rows are equal to others.
+    """[row], the first row with the same inputs; None where most rows are equal to others, or none is.
 
     Rows of a few categories are often equal and mean no leak: kept together, they could not be divided.
     """
-    same = np.zeros(table.num_rows, dtype=np.int64)
-    for column in table.columns:
-        if pa.types.is_nested(column.type):
-            column = pa.chunked_array([_as_text(chunk) for chunk in column.chunks], pa.string())
-        encoded = column.dictionary_encode().unify_dictionaries().combine_chunks()
-        if isinstance(encoded, pa.ChunkedArray):  # without chunks there is nothing to combine
-            continue
-        codes = np.asarray(encoded.indices.fill_null(-1).to_numpy(), dtype=np.int64)
-        joined = same * (int(codes.max(initial=0)) + 2) + codes + 1
-        _, same = np.unique(joined, return_inverse=True)
-        if same.max(initial=0) + 1 == len(same):
-            return None  # all rows differ
-    return same if 2 * (same.max(initial=0) + 1) >= len(same) else None
-
-
-def _as_text(chunk: pa.Array) -> pa.Array:
-    return pa.array([repr(value) for value in chunk.to_pylist()], pa.string())
+    keys = table_keys(table)
+    order = np.argsort(keys)
+    keys = keys[order]
+    starts = np.flatnonzero(np.concatenate(([True], keys[1:] != keys[:-1]))[: len(keys)])
+    if not len(keys) / 2 <= len(starts) < len(keys):
+        return None
+    sizes = np.diff(starts, append=len(keys))
+    same = np.empty(len(keys), dtype=np.int64)
+    same[order] = np.repeat(np.minimum.reduceat(order, starts), sizes)
+    return same

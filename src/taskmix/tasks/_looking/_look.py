@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taskmix.tasks._looking._leaks import find_leak
-from taskmix.tasks._looking._row_keys import (
+from taskmix.tasks._row_keys import (
     Keys,
     Labelled,
     RowKeys,

@@ -71,12 +71,11 @@ def table_keys(table: pa.Table) -> Keys:
     return keys
 
 
-def column_keys(column: pa.ChunkedArray) -> Keys:
+def column_keys(column: pa.ChunkedArray | pa.Array) -> Keys:
     """[cell], equal where the cells are."""
-    if isinstance(column, pa.ChunkedArray):
-        column = column.combine_chunks()
-    if isinstance(column, pa.ChunkedArray):  # it had no chunks to combine
-        column = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+    if isinstance(column, pa.ChunkedArray):  # chunk by chunk: each takes several times its size
+        none = np.zeros(0, dtype=np.uint64)
+        return np.concatenate([none, *(column_keys(chunk) for chunk in column.chunks)])
     kind = column.type
     if pa.types.is_dictionary(kind):
         column = column.cast(kind.value_type)
