@@ -415,7 +415,7 @@ def test_a_cached_table_is_read_in_place_of_the_file(
     cache = tmp_path / ".cache"
     first = load_tasks(tmp_path, cache=cache)
     assert len(list(cache.iterdir())) == 3
-    monkeypatch.setattr("taskmix.tasks._loading._table_cache.read_rows", None)
+    monkeypatch.setattr("taskmix.tasks._formats._readers.read_rows", None)
     assert same(load_tasks(tmp_path, cache=cache), first)
 
 

@@ -81,7 +81,7 @@ GENERATOR = np.random.default_rng(0)
 MANY_TEXTS = [f"the film number {n} was seen by us" for n in range(MANY)]
 MANY_LABELS = GENERATOR.choice(["good", "bad"], MANY).tolist()
 FIELDS = GENERATOR.choice(["physics", "biology", "law"], MANY).tolist()
-MANY_NUMBERS = GENERATOR.normal(size=MANY).round(3).tolist()
+MANY_NUMBERS = GENERATOR.normal(size=MANY).tolist()
 
 
 def suggestions(path: Path, **how: object) -> list[str]:

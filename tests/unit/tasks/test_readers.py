@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from taskmix.errors import MissingExtraError, TaskFileError
 from taskmix.tasks import load_tasks, text_lines
 from taskmix.tasks._formats import _streams
-from taskmix.tasks._formats._encodings import NotTextError, TextDecoder
 from taskmix.tasks._formats._readers import column_names, file_format, read_rows
+from taskmix.tasks._formats._streams import NotTextError, TextDecoder
 
 
 def write(path: Path, data: str | bytes) -> Path:

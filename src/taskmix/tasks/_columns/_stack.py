@@ -6,11 +6,17 @@ types: numbers may be integers here and floating there; where numbers stand besi
 in two, the rule of CSV decides; anything else that differs is an error.
 
 The type of a column's cells, and the same cells in the one type we use for it.
+
+Which column of a file is meant by a name: letters in upper or lower case do not matter.
+
+A header that was typed by hand, or came out of a spreadsheet, says `Label`, `LABEL` or ` label `, and
+may have a byte order mark, a non-breaking space or quotes around it. The exact name always wins.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import unicodedata
+from collections.abc import Iterable, Mapping
 from typing import Literal, NoReturn
 
 import numpy as np
@@ -18,6 +24,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from taskmix.errors import InputError
 from taskmix.tasks._formats._readers import Rows
 from taskmix.tasks._formats._values import (
     NOTED_SHARE,
@@ -31,6 +38,55 @@ from taskmix.tasks._formats._values import (
     trimmed_cells,
 )
 from taskmix.tasks._formats._words import quoted
+
+_AROUND = (
+    " \t\r\n\f\v\u00a0\u200b\u2060\ufeff\"'`"  # what may stand around a name and is none of it
+)
+
+# Where no column is called `label`, one of these is meant; the second lot only beside a text.
+USUAL_LABELS = frozenset(
+    {"labels", "target", "targets", "class", "classes", "y", "gold", "gold_label", "outcome"}
+)
+_OF_TEXTS = """
+    category categories sentiment rating ratings score scores stars star overall intent emotion emotions
+    polarity stance tag tags grade toxicity toxic hate spam is_spam verdict relevance similarity
+    entailment topic topics type label_text label_name is_duplicate class_name
+"""
+USUAL_LABELS_OF_TEXTS = frozenset(_OF_TEXTS.split())
+
+
+def folded_name(name: str) -> str:
+    """What is left of a name when case, white space and quotes around it do not count."""
+    return unicodedata.normalize("NFC", name).strip(_AROUND).strip().casefold()
+
+
+def match_column(names: Iterable[str], wanted: str) -> str | None:
+    """The column that is meant: of that very name, or the only one that differs in case and the like.
+
+    None where there is none. Several such columns, none of them exact, are an `InputError`.
+    """
+    known = list(names)
+    if wanted in known:
+        return wanted
+    folded = folded_name(wanted)
+    found = [name for name in known if folded_name(name) == folded] if folded else []
+    if len(found) > 1:
+        shown = " and ".join(quoted(name) for name in found[:3])
+        raise InputError(
+            f"`{wanted}` should name one column. Found {shown}, which differ only in case or in what "
+            "stands around the name. Write the name exactly, or rename one of them."
+        )
+    return found[0] if found else None
+
+
+def usual_label(names: Iterable[str]) -> str | None:
+    """The only column that is called as labels often are."""
+    names = list(names)
+    for usual in (USUAL_LABELS, USUAL_LABELS_OF_TEXTS):
+        if found := [name for name in names if folded_name(name) in usual]:
+            return found[0] if len(found) == 1 else None
+    return None
+
 
 Family = Literal["number", "text", "truth", "list", "nothing", "other"]
 
@@ -200,6 +256,38 @@ class StackedFiles:
         whole = pa.chunked_array(chunks, pa.string())
         self.check_characters(name, whole)
         return whole
+
+    def items(
+        self, cells: pa.ChunkedArray, should: str, *, words: bool = False, may_miss: bool = False
+    ) -> tuple[pa.Array, NDArray[np.int64]]:
+        """The items of lists one after another, and [row + 1] where those of each row begin.
+
+        They are text with something in it, or where not only `words` may stand there, numbers or truth.
+        """
+        remedy = "Correct that row or take it out."
+        if cell_family(cells.type) != "list":
+            self.bad(0, should, quoted(cells[0].as_py()), remedy)
+        if not may_miss:
+            self.bad_where(pc.is_null(cells), should, "nothing", remedy)
+        lengths = np.asarray(
+            pc.fill_null(pc.list_value_length(cells), 0).to_numpy(), dtype=np.int64
+        )
+        offsets = np.concatenate(([0], np.cumsum(lengths)))
+        flat = pc.list_flatten(cells).combine_chunks()
+        if not isinstance(flat, pa.Array):  # what has no items has no chunks to combine
+            flat = pa.array([], flat.type)
+        family = cell_family(flat.type)
+        wrong = pa.array(np.ones(len(flat), dtype=np.bool_))
+        if family == "text":
+            wrong = pc.or_(pc.equal(flat, ""), pc.match_substring(flat, "\0"))
+            wrong = pc.fill_null(wrong, fill_value=True)
+        elif family in ("number", "truth", "nothing") and not words:
+            wrong = pc.is_null(flat, nan_is_null=True)
+        place = pc.index(wrong, pa.scalar(True)).as_py()
+        if place >= 0:
+            row = int(np.searchsorted(offsets, place, side="right")) - 1
+            self.bad(row, should, quoted(flat[place].as_py()), remedy)
+        return flat, offsets
 
     def check_characters(self, name: str, column: pa.ChunkedArray | pa.Array) -> None:
         """A NUL may be written as an escape, which the check of the bytes does not see."""

@@ -40,8 +40,13 @@ from taskmix.tasks._encoding._assemble import (
     plain_targets,
 )
 from taskmix.tasks._encoding._cache import cached, file_hash
-from taskmix.tasks._encoding._encoded import EncodedTasks
-from taskmix.tasks._encoding._inputs import Inputs, PairInputs, RaggedInputs, WindowInputs
+from taskmix.tasks._encoding._inputs import (
+    EncodedTasks,
+    Inputs,
+    PairInputs,
+    RaggedInputs,
+    WindowInputs,
+)
 from taskmix.tasks._encoding._vectors import (
     PADDING,
     UNKNOWN,

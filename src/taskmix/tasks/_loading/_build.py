@@ -22,20 +22,22 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from taskmix.tasks._columns._names import match_column
 from taskmix.tasks._columns._roles import unseen_categories
-from taskmix.tasks._columns._stack import StackedFiles
+from taskmix.tasks._columns._stack import StackedFiles, match_column
 from taskmix.tasks._formats._readers import Rows
+from taskmix.tasks._formats._words import Notes
 from taskmix.tasks._loading._inputs import InputPlan, build_inputs, name_columns, remarks_on_cells
-from taskmix.tasks._loading._layout import RowLayout, find_split_column, lay_out, read_splits
-from taskmix.tasks._loading._missing import (
+from taskmix.tasks._loading._layout import (
+    RowLayout,
     empty_texts,
     equal_inputs,
+    find_split_column,
+    lay_out,
     leave_out_rows,
+    read_splits,
     remarks_on_target,
 )
 from taskmix.tasks._loading._multilabel import mark_labels
-from taskmix.tasks._loading._notes import Notes
 from taskmix.tasks._loading._sequences import gather_sequences, holds_sequences
 from taskmix.tasks._loading._targets import Target, choose_metric, keep_labels, settle_labels
 from taskmix.tasks._loading._wanted import (
@@ -48,7 +50,7 @@ from taskmix.tasks._loading._wanted import (
     with_targets,
 )
 from taskmix.tasks._reading import WRITTEN, Reading, TaskKind
-from taskmix.tasks._scoring._default import metric_of_imbalance
+from taskmix.tasks._scoring._metrics import metric_of_imbalance
 from taskmix.tasks._task import MISSING, Split, Task
 
 

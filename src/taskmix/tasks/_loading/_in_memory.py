@@ -27,9 +27,8 @@ from numpy.typing import NDArray
 from taskmix.errors import InputError
 from taskmix.extras import load
 from taskmix.tasks._formats._readers import Rows
-from taskmix.tasks._formats._words import quoted
-from taskmix.tasks._frames._saved import saved_splits
-from taskmix.tasks._frames._tables import (
+from taskmix.tasks._formats._words import Notes, quoted
+from taskmix.tasks._frames import (
     Given,
     Pairs,
     are_pairs,
@@ -37,9 +36,9 @@ from taskmix.tasks._frames._tables import (
     is_table,
     pairs_of,
     rows_of,
+    saved_splits,
 )
 from taskmix.tasks._loading._build import Origin
-from taskmix.tasks._loading._notes import Notes
 from taskmix.tasks._loading._splits import (
     MAIN_SPLITS,
     divide_rows,

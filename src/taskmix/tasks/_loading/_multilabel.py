@@ -200,32 +200,21 @@ def refuse_vectors(stack: StackedFiles, column: str, cells: pa.ChunkedArray) -> 
 
 
 def _of_lists(stack: StackedFiles, column: str, cells: pa.ChunkedArray) -> LabelSets:
-    lengths = np.asarray(pc.fill_null(pc.list_value_length(cells), 0).to_numpy(), dtype=np.int64)
-    offsets = np.concatenate(([0], np.cumsum(lengths)))
-    missing = np.asarray(pc.is_null(cells).to_numpy(), dtype=np.bool_)
-    flat = pc.list_flatten(cells).combine_chunks()
-    if not isinstance(flat, pa.Array):  # what has no items has no chunks to combine
-        flat = pa.array([], flat.type)
-    family = cell_family(flat.type)
     should = (
         f"`{column}` should be a list of labels, which are text or whole numbers, in every row."
     )
-    if family == "text":
-        wrong = pc.or_(pc.equal(pc.utf8_trim_whitespace(flat), ""), pc.match_substring(flat, "\0"))
-        wrong = pc.fill_null(wrong, fill_value=True)
-    elif family in ("number", "truth", "nothing"):
-        wrong = pc.is_null(flat, nan_is_null=True)
-    else:
-        wrong = pa.array(np.ones(len(flat), dtype=np.bool_))
-    place = pc.index(wrong, pa.scalar(True)).as_py()
-    if place >= 0:
+    flat, offsets = stack.items(cells, should, may_miss=True)
+    missing = np.asarray(pc.is_null(cells).to_numpy(), dtype=np.bool_)
+    family = cell_family(flat.type)
+    blank = pc.equal(pc.utf8_trim_whitespace(flat), "") if family == "text" else pa.array([False])
+    if (place := pc.index(blank, pa.scalar(True)).as_py()) >= 0:
         row = int(np.searchsorted(offsets, place, side="right")) - 1
         stack.bad(row, should, quoted(flat[place].as_py()), _REMEDY)
     if pa.types.is_floating(flat.type):
         values = flat.to_numpy(zero_copy_only=False)
         if not (np.isfinite(values).all() and (values == np.rint(values)).all()):
             refuse_vectors(stack, column, cells)
-    marks = _as_marks(flat, lengths[~missing]) if family in ("number", "truth") else None
+    marks = _as_marks(flat, np.diff(offsets)[~missing]) if family in ("number", "truth") else None
     if marks is not None:
         count = marks.shape[1]
         sizes = np.zeros(len(missing), dtype=np.int64)

@@ -29,7 +29,7 @@ from taskmix.tasks._row_keys import (
     target_keys,
     token_counts,
 )
-from taskmix.tasks._scoring._default import metric_of_imbalance
+from taskmix.tasks._scoring._metrics import metric_of_imbalance
 from taskmix.tasks._task import MISSING, Split, Task, TaskSet
 
 FEW_ROWS = 100  # to train on: with fewer, seeds differ more than ways of training
