@@ -544,3 +544,44 @@ def test_an_arrow_stream_and_views_of_text_are_read(tmp_path: Path) -> None:
         writer.write_table(table)
     (tmp_path / "a.arrow").write_bytes(sink.getvalue())
     assert read_rows(tmp_path / "a.arrow").table.column("text").type == pa.string()
+
+
+# Each file once
+
+
+@pytest.mark.parametrize(
+    "ending", ["csv", "tsv", "csv.gz", "jsonl", "json", "parquet", "feather", "conll", "txt"]
+)
+def test_a_sound_file_is_opened_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str
+) -> None:
+    rows = [{"text": f"a text number {n} of them", "label": "ab"[n % 2]} for n in range(30)]
+    cells = [list(rows[0]), *(list(row.values()) for row in rows)]
+    written: dict[str, str | bytes] = {
+        "csv": "".join(",".join(row) + "\n" for row in cells),
+        "tsv": "".join("\t".join(row) + "\n" for row in cells),
+        "csv.gz": gzip.compress("".join(",".join(row) + "\n" for row in cells).encode()),
+        "jsonl": "".join(json.dumps(row) + "\n" for row in rows),
+        "json": json.dumps(rows),
+        "conll": "a\tX\nb\tY\n\n" * 9,
+        "txt": "a b\nb c\n" * 9,
+    }
+    for split in ("train", "dev"):
+        path = tmp_path / f"{split}.{ending}"
+        if ending == "parquet":
+            parquet.write_table(pa.Table.from_pylist(rows), path)
+        elif ending == "feather":
+            feather.write_feather(pa.Table.from_pylist(rows), str(path))
+        else:
+            content = written[ending]
+            path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    opened: list[str] = []
+    open_file = os.open
+
+    def counted(path: Path, *more: int) -> int:
+        opened.append(Path(path).name)
+        return open_file(path, *more)
+
+    monkeypatch.setattr("taskmix.files._plain.os.open", counted)
+    load_tasks(tmp_path)
+    assert sorted(opened) == [f"dev.{ending}", f"train.{ending}"]

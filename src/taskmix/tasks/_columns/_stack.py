@@ -340,10 +340,10 @@ class StackedFiles:
         places = [place for place, each in enumerate(columns) if cell_family(each.type) == "text"]
         wanted = self.wanted.get(name)
         if wanted is None and len(places) == len(columns):  # most columns end here
-            if (numbers_only := all_numbers(columns)) is not None:
-                return numbers_only
             if not may_be_numbers(columns):
                 return columns
+            if (numbers_only := all_numbers(columns)) is not None:
+                return numbers_only
         texts = {place: trimmed_cells(columns[place]) for place in places}
         masks = {place: are_numbers(cells) for place, cells in texts.items()}
         others = [each for place, each in enumerate(columns) if place not in texts]

@@ -148,9 +148,10 @@ def safe_remark(column: str, separator: Separator) -> str:
 
 def are_bracketed(cells: pa.ChunkedArray) -> bool:
     """Whether every cell of text is a list in brackets, as pandas writes lists."""
-    known = pc.utf8_trim_whitespace(cells.drop_null())
-    if not len(known):
-        return False
+    known = cells.drop_null()
+    if not len(known) or known[0].as_py().strip()[:1] != "[":
+        return False  # most columns end here
+    known = pc.utf8_trim_whitespace(known)
     inside = pc.and_(pc.starts_with(known, "["), pc.ends_with(known, "]"))
     return bool(pc.all(inside).as_py())
 
