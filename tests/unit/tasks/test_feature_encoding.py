@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import json
-import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -145,22 +143,6 @@ def test_a_word_to_be_tagged_is_the_vector_of_its_first_piece(encoder_folder: st
             got = values(encoded, "ner")[row].float()
             torch.testing.assert_close(got, expected, atol=3e-3, rtol=0)
             row += 1
-
-
-def test_weights_that_do_not_fit_their_configuration_are_told(
-    encoder_folder: str, tmp_path: Path
-) -> None:
-    shutil.copytree(encoder_folder, tmp_path / "wider")
-    file = tmp_path / "wider/config.json"
-    file.write_text(file.read_text().replace('"intermediate_size": 8', '"intermediate_size": 12'))
-    with pytest.raises(InputError, match=r"weights of .* should fit its `config.json`"):
-        FeatureEncoding(path=str(tmp_path / "wider")).encode(texts("zebra"))
-    shutil.copytree(encoder_folder, tmp_path / "other")
-    file = tmp_path / "other/config.json"
-    configuration = json.loads(file.read_text()) | {"model_type": "gpt2"}
-    file.write_text(json.dumps(configuration))
-    with pytest.raises(InputError, match=r"weights of .* should fit its `config.json`"):
-        FeatureEncoding(path=str(tmp_path / "other")).encode(texts("zebra"))
 
 
 def test_a_model_too_large_for_memory_is_told_before_it_is_loaded(

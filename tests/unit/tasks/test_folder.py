@@ -15,7 +15,7 @@ import pytest
 
 from taskmix.errors import InputError, OptionError, TaskFileError
 from taskmix.tasks import Question, Task, TaskSet, load_tasks
-from taskmix.tasks._loading._splits import divide_rows, name_splits, put_aside
+from taskmix.tasks._loading._splits import divide_rows, put_aside
 
 Row = Mapping[str, Any]
 
@@ -111,18 +111,6 @@ def test_hidden_folders_and_folders_without_tasks_are_left_alone(tmp_path: Path)
 
 
 # Splits
-
-
-def test_split_names_have_synonyms() -> None:
-    assert name_splits(["train", "validation", "test"]) == {
-        "train": "train",
-        "validation": "dev",
-        "test": "test",
-    }
-    assert name_splits(["Train", "VALID", "state_counts", "unlabeled", "train_2"]) == {
-        "Train": "train",
-        "VALID": "dev",
-    }
 
 
 def test_dev_matched_is_dev_where_there_is_no_plain_one(tmp_path: Path) -> None:
@@ -236,23 +224,6 @@ def test_the_kind_may_be_said(tmp_path: Path) -> None:
     assert task.labels[:3] == ("0.0", "0.25", "0.5")
 
 
-def test_numbers_in_csv_are_numbers_where_the_cells_of_all_splits_are(tmp_path: Path) -> None:
-    header = "whole,broken,word,mixed,missing,label\n"
-    (tmp_path / "train.csv").write_text(header + "1,1,a,1,,yes\n2, 2.5,b,2,NA,no\n")
-    (tmp_path / "dev.csv").write_text(header + "3,3,c,?,7,yes\n")
-    (task,) = load_tasks(tmp_path)
-    table = task.splits["train"].inputs
-    assert table.to_pydict() == {
-        "whole": [1, 2],
-        "broken": [1.0, 2.5],
-        "word": ["a", "b"],
-        "mixed": ["1", "2"],
-        "missing": [None, None],
-    }
-    assert table.schema.equals(task.splits["dev"].inputs.schema)
-    assert task.labels == ("no", "yes")
-
-
 def test_features_are_all_columns_but_those_that_are_something_else(tmp_path: Path) -> None:
     rows = [
         {"x": n, "flag": n > 3, "id": n, "list": [1], "none": None, "y": n % 2, "label": n % 2}
@@ -268,17 +239,6 @@ def test_features_are_all_columns_but_those_that_are_something_else(tmp_path: Pa
     assert task.splits["train"].inputs.column_names == ["id", "x"]
     with pytest.raises(OptionError, match="should not have the target"):
         load_tasks(tmp_path, features=["id", "label"])
-
-
-def test_lists_of_tags_beside_tokens_are_tagging(tmp_path: Path) -> None:
-    rows = [{"tokens": ["a", "b"], "slots": ["O", "B-x"]}, {"tokens": ["c"], "slots": ["I-x"]}]
-    jsonl(tmp_path / "train.jsonl", rows)
-    jsonl(tmp_path / "dev.jsonl", rows[1:])
-    (task,) = load_tasks(tmp_path)
-    assert (task.kind, task.inputs, task.metric) == ("tagging", "tokens", "entity_f1")
-    assert task.labels == ("O", "B-x", "I-x")
-    assert task.splits["train"].targets.tolist() == [0, 1, 2]
-    assert task.splits["dev"].targets.tolist() == [2]
 
 
 CONLL = "EU\tNNP\tB-ORG\nrejects\tVBZ\tO\n\nPeter\tNNP\tB-PER\n"
@@ -417,21 +377,6 @@ def test_a_cached_table_is_read_in_place_of_the_file(
     assert len(list(cache.iterdir())) == 3
     monkeypatch.setattr("taskmix.tasks._formats._readers.read_rows", None)
     assert same(load_tasks(tmp_path, cache=cache), first)
-
-
-@pytest.mark.parametrize("damage", ["cut", "flip", "empty", "nonsense"])
-def test_a_broken_entry_is_rewritten(tmp_path: Path, damage: str) -> None:
-    text_task(tmp_path / "a")
-    cache = tmp_path / ".cache"
-    first = load_tasks(tmp_path, cache=cache)
-    entries = {path: path.read_bytes() for path in cache.iterdir()}
-    for path, data in entries.items():
-        flipped = bytearray(data)
-        flipped[len(data) // 2] ^= 1
-        broken = {"cut": data[:-9], "flip": bytes(flipped), "empty": b"", "nonsense": b"x" * 99}
-        path.write_bytes(broken[damage])
-    assert same(load_tasks(tmp_path, cache=cache), first)
-    assert {path: path.read_bytes() for path in cache.iterdir()} == entries
 
 
 @pytest.mark.parametrize(
@@ -628,14 +573,6 @@ def write(folder: Path, *names: str) -> Path:
     return folder
 
 
-def test_only_the_files_asked_for_are_read(tmp_path: Path) -> None:
-    write(tmp_path, "books.csv", "dvd.csv")
-    (tmp_path / "dvd.csv").write_text("text,label\nonly one cell\n")
-    assert load_tasks(tmp_path, tasks="books").names == ("books",)
-    with pytest.raises(InputError, match="Found books, dvd"):
-        load_tasks(tmp_path, tasks="music")
-
-
 @pytest.mark.parametrize(
     ("names", "groups"),
     [
@@ -708,3 +645,14 @@ def test_one_sentence_is_for_all_files_it_holds_for(tmp_path: Path) -> None:
         "Each of 2 files (books/train.csv, dvd/train.csv) is separated by semicolons, not commas."
     )
     assert said in notes
+
+
+def test_lists_of_tags_beside_tokens_are_tagging(tmp_path: Path) -> None:
+    rows = [{"tokens": ["a", "b"], "slots": ["O", "B-x"]}, {"tokens": ["c"], "slots": ["I-x"]}]
+    jsonl(tmp_path / "train.jsonl", rows)
+    jsonl(tmp_path / "dev.jsonl", rows[1:])
+    (task,) = load_tasks(tmp_path)
+    assert (task.kind, task.inputs, task.metric) == ("tagging", "tokens", "entity_f1")
+    assert task.labels == ("O", "B-x", "I-x")
+    assert task.splits["train"].targets.tolist() == [0, 1, 2]
+    assert task.splits["dev"].targets.tolist() == [2]

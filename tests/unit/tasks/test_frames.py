@@ -392,22 +392,6 @@ def test_a_damaged_folder_gets_a_sentence(tmp_path: Path, file: str, text: str, 
         load_tasks(folder)
 
 
-def test_classes_of_lists_have_their_names(tmp_path: Path) -> None:
-    folder = save(tmp_path / "films")
-    classes = {"names": ["A", "B"], "_type": "ClassLabel"}
-    features = {name: {"feature": classes} for name in ("short", "long")}
-    (folder / "dataset_info.json").write_text(json.dumps({"features": features}))
-    rows = {
-        "tokens": [["a", "b"]] * 20,
-        "short": pa.array([[0, 1]] * 20, pa.list_(pa.int64(), 2)),
-        "long": pa.array([[1, 1]] * 20, pa.large_list(pa.uint8())),
-    }
-    with pa.ipc.new_stream(folder / "data-00000-of-00001.arrow", pa.table(rows).schema) as writer:
-        writer.write_table(pa.table(rows))
-    short, long = load_tasks(folder, label=["short", "long"])
-    assert (short.labels, long.labels) == (("A", "B"), ("B",))
-
-
 def test_names_of_splits_do_not_lead_out_of_the_folder(tmp_path: Path) -> None:
     save(tmp_path / "secret")
     folder = save(tmp_path / "films")

@@ -34,8 +34,6 @@ from taskmix.tasks import (
     evaluate_outputs,
     evaluate_written,
     find_metric,
-    gather_tasks,
-    held_tasks,
     load_tasks,
     reading_lines,
     row_credits,
@@ -377,17 +375,6 @@ def test_the_longest_common_subsequence_is_that_of_every_subsequence(one: str, o
     assert value == pytest.approx(2 * longest / (len(one) + len(other)))
 
 
-def test_a_mean_of_metrics_of_text_is_one_of_text_and_of_nothing_else() -> None:
-    both = find_metric("exact_match+word_f1")
-    assert both.needs == "answers", "so that answers are decoded"
-    text = WrittenText(rows=1, right_rows=1, answers=(("in Paris", "Paris, France"),))
-    assert evaluate_written("exact_match+word_f1", text) == pytest.approx(0.75)
-    with pytest.raises(OptionError, match="same kind of task"):
-        find_metric("accuracy+exact_match")
-    with pytest.raises(OptionError, match="same direction"):
-        find_metric("exact_match+bits_per_byte")
-
-
 def test_nothing_written_is_no_score_and_not_a_bad_one() -> None:
     for name in ("exact_match", "token_accuracy", "word_f1", "rouge_l", "bits_per_byte"):
         assert math.isnan(evaluate_written(name, WrittenText()))
@@ -463,21 +450,6 @@ def test_the_mean_of_credits_is_the_metric_of_classes(
     targets[generator.random(rows) < 0.2] = MISSING
     found = must_be_of(metric, logits, targets, TAGS[:classes])
     assert np.isnan(found[targets == MISSING]).all()
-
-
-@pytest.mark.parametrize("metric", [*OF_VALUES, "pearson+spearman"])
-@given(seed=st.integers(0, 1 << 30), rows=st.integers(1, 30), digits=st.sampled_from([0, 9]))
-@settings(max_examples=25, deadline=None)
-def test_the_mean_of_credits_is_the_metric_of_values(
-    metric: str, seed: int, rows: int, digits: int
-) -> None:
-    generator = np.random.default_rng(seed)
-    targets = generator.normal(size=rows)
-    outputs = (targets + generator.normal(size=rows)).round(digits)
-    targets = targets.round(digits)
-    targets[generator.random(rows) < 0.2] = np.nan
-    found = must_be_of(metric, outputs, targets)
-    assert np.isnan(found[np.isnan(targets)]).all()
 
 
 @pytest.mark.parametrize("metric", [*OF_CLASSES, "entity_f1"])
@@ -603,18 +575,6 @@ def test_a_metric_that_is_named_stays(tmp_path: Path) -> None:
     assert FolderSource(path=str(tmp_path / "plain")).load()[0].metric == "auc"
     said = FolderSource(path=str(tmp_path / "plain"), metric="average_precision").load()[0]
     assert (said.metric, said.reading.by_imbalance) == ("average_precision", False)
-
-
-@pytest.mark.parametrize("hold", [True, False])
-def test_tasks_made_in_python_have_the_same_default(hold: bool) -> None:
-    rows = np.random.default_rng(0).normal(size=(100, 3))
-    pairs = (rows, ["yes"] * 6 + ["no"] * 94)
-    tasks, _ = gather_tasks({"a": (pairs, pairs)}, hold=hold)
-    assert (tasks["a"].metric, tasks["a"].reading.by_imbalance) == ("auc", True)
-    tasks, _ = gather_tasks({"a": (pairs, pairs)}, hold=hold, metric="accuracy")
-    assert tasks["a"].metric == "accuracy"
-    numbers, _ = held_tasks({"a": {"train": (rows, rows[:, 0])}})
-    assert numbers["a"].metric == "rmse"
 
 
 def test_one_line_says_so_for_all_tasks_that_are_alike() -> None:

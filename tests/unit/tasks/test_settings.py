@@ -147,22 +147,6 @@ def test_a_bad_task_toml_gets_one_sentence(tmp_path: Path, text: str, sentence: 
     assert "task.toml" in str(caught.value)
 
 
-def test_a_task_toml_that_is_no_text_is_refused(tmp_path: Path) -> None:
-    text_task(tmp_path)
-    path = tmp_path / "task.toml"
-    path.write_bytes(b"label = 'a'\nx = '\xff'")
-    with pytest.raises(TaskFileError, match="line 2") as caught:
-        load_tasks(tmp_path)
-    assert caught.value.row == 2
-    path.write_bytes(b"#" * 2**21)
-    with pytest.raises(TaskFileError, match="more than"):
-        load_tasks(tmp_path)
-    path.unlink()
-    path.mkdir()
-    with pytest.raises(TaskFileError, match="plain file"):
-        load_tasks(tmp_path)
-
-
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [

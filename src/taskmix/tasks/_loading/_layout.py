@@ -34,6 +34,7 @@ from taskmix.tasks._loading._splits import (
 from taskmix.tasks._loading._targets import Target
 from taskmix.tasks._row_keys import table_keys
 
+_SORTED_ROWS = 2**20  # at a time: sorting takes several times the memory of what is sorted
 _TAKE_LIMIT = 2**30  # bytes; Arrow's `take` first joins a column, which may then be too long for it
 _REMEDY = "Correct that row or take it out."
 _NO_DEV = (
@@ -439,12 +440,14 @@ def equal_inputs(table: pa.Table) -> NDArray[np.int64] | None:
     Rows of a few categories are often equal and mean no leak: kept together, they could not be divided.
     """
     keys = table_keys(table)
-    order = np.argsort(keys)
-    keys = keys[order]
-    starts = np.flatnonzero(np.concatenate(([True], keys[1:] != keys[:-1]))[: len(keys)])
-    if not len(keys) / 2 <= len(starts) < len(keys):
-        return None
-    sizes = np.diff(starts, append=len(keys))
-    same = np.empty(len(keys), dtype=np.int64)
-    same[order] = np.repeat(np.minimum.reduceat(order, starts), sizes)
-    return same
+    parts = np.uint64(1 + len(keys) // _SORTED_ROWS)
+    same = np.arange(len(keys))
+    for part in range(int(parts)):
+        rows = np.flatnonzero(keys % parts == part)
+        rows = rows[np.argsort(keys[rows])]
+        ends = np.flatnonzero(keys[rows[1:]] != keys[rows[:-1]]) + 1
+        starts = np.concatenate(([0], ends))[: len(rows)]
+        firsts = np.minimum.reduceat(rows, starts) if len(rows) else rows
+        same[rows] = np.repeat(firsts, np.diff(starts, append=len(rows)))
+    different = int((same == np.arange(len(keys))).sum())
+    return same if len(keys) / 2 <= different < len(keys) else None
