@@ -1,4 +1,8 @@
-"""What has columns, as rows of a file.
+"""Rows that are not in files: whatever Python holds that has columns, as if a file had been read.
+
+One protocol covers most of it, the Arrow PyCapsule interface (polars, duckdb, pyarrow and others have
+`__arrow_c_stream__`); pandas is gone over column by column, because a column of its objects may hold
+anything. Neither is imported here: whoever gives a frame has done so.
 
 Pairs of an input and a target: arrays `(X, y)`, or a data set of PyTorch that gives both by row.
 

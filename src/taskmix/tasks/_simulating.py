@@ -1,4 +1,6 @@
-"""Artificial tasks that are related to a real one as much as one likes.
+"""Worlds in which the truth is known: three kinds of tasks.
+
+Artificial tasks that are related to a real one as much as one likes.
 
     Bettgenhäuser, Hedderich and Klakow, "Learning Functions to Study the Benefit of Multitask
     Learning", 2020, Section 3, Eq. 2 and Algorithm 1.

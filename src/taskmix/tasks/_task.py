@@ -14,12 +14,9 @@ content hash is one pass. The columns of `Split.inputs` depend on the kind of in
 |             | `answer`, a string; rows to be answered have no `answer`                    |
 | `passage`   | `text`                                                                      |
 
-What was made of a table, kept for as long as the table lives.
-
 Runs on different subsets of the same tasks hold the same tables, so what is made of a table row by
-row is made once in a process, and runs that train together find that they share it.
-
-Some rows of tasks that have more than can be read.
+row is kept for as long as the table lives: it is made once in a process, and runs that train together
+find that they share it.
 """
 
 from __future__ import annotations

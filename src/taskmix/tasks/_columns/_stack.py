@@ -5,12 +5,9 @@ is empty, or says NA; `_values.py` has the rule); otherwise it holds text. The o
 types: numbers may be integers here and floating there; where numbers stand beside text, in one file or
 in two, the rule of CSV decides; anything else that differs is an error.
 
-The type of a column's cells, and the same cells in the one type we use for it.
-
-Which column of a file is meant by a name: letters in upper or lower case do not matter.
-
-A header that was typed by hand, or came out of a spreadsheet, says `Label`, `LABEL` or ` label `, and
-may have a byte order mark, a non-breaking space or quotes around it. The exact name always wins.
+Which column is meant by a name does not depend on upper or lower case: a header that was typed by hand,
+or came out of a spreadsheet, says `Label`, `LABEL` or ` label `, and may have a byte order mark, a
+non-breaking space or quotes around it. The exact name always wins.
 """
 
 from __future__ import annotations

@@ -1,11 +1,7 @@
 """Rows as tensors: what `batch(rows)` gives is what an encoder's `forward` takes.
 
-Tasks that share their inputs hold the same object, so that a step can encode them once.
-
-Tasks as tensors: what a model reads, made once from the rows and then only indexed.
-
-`Inputs.batch(rows)` gives what the encoder's `forward` takes. Tasks that share their inputs hold the
-same `Inputs` object, so that a step can encode them once.
+Tasks as tensors are made once from the rows and then only indexed. Those that share their inputs hold
+the same object, so that a step can encode them once.
 """
 
 from __future__ import annotations

@@ -11,13 +11,12 @@
 | `.conll`             | a sentence                          | `1`, `2`, ...: lists, one item a token |
 | `.txt`               | a line                              | `line`                                 |
 
-Arrow does the reading. Only where it fails is the file gone over again, slowly, to find the first bad
+Arrow reads tables. Only where it fails is the file gone over again, slowly, to find the first bad
 row and to say what is wrong with it.
 
-Tables read once: in one call by their path, between calls by a hash of the file's bytes.
-
-An entry is an Arrow file behind the hash of its own bytes. It is written aside and renamed, and one
-that does not match its hash, whatever broke it, is read again from the task file and rewritten.
+A table is read once: in one call by its path, between calls by a hash of the file's bytes. An entry is
+an Arrow file behind the hash of its own bytes. It is written aside and renamed, and one that does not
+match its hash, whatever broke it, is read again from the task file and rewritten.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """What of a file may stand in a sentence: names and cells may be endless, or steer a terminal.
 
-What the loader decided by itself, one sentence for all tasks it holds for.
-
-A word in backticks with `=` behind it is an argument of `load_tasks`, as in `label="stars"` or
-`features=...`; the command line shows the flag instead.
+`Notes` are what the loader decided by itself, one sentence for all tasks it holds for. A word in
+backticks with `=` behind it is an argument of `load_tasks`, as in `label="stars"` or `features=...`; the
+command line shows the flag instead.
 """
 
 from __future__ import annotations

@@ -3,11 +3,9 @@
 The files of an origin are one stack of rows. A table of two thousand tasks costs little more than a
 table of one, and targets that read the same columns share one table of inputs.
 
-Who wants to see the files themselves as tasks are made of them: `check_tasks`.
-
-A `TaskSet` has only what is learned from. What a column was taken for, which files were read and where a
-row stands in them is known while they are read, and is handed to whoever watches; nobody pays for it
-otherwise.
+`check_tasks` wants to see the files themselves as tasks are made of them. A `TaskSet` has only what is
+learned from. What a column was taken for, which files were read and where a row stands in them is known
+while they are read, and is handed to whoever watches; nobody pays for it otherwise.
 """
 
 from __future__ import annotations

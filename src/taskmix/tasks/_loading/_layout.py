@@ -1,10 +1,9 @@
 """Which row belongs to which task and split, and the order that makes every split a slice.
 
-Rows without a task or a target are left out and counted; with `strict` they are refused.
-
-What is missing: an empty cell, `null`, NaN; in columns of numbers also `NA`, `None` and the like, and in
-the target of a regression whatever is no number. Among labels of text `None` and `NA` may be true ones:
-they stay, with a note. Of several targets over the same rows, a row stays as long as it has one of them.
+Rows without a task or a target are left out and counted; with `strict` they are refused. Missing is an
+empty cell, `null`, NaN; in columns of numbers also `NA`, `None` and the like, and in the target of a
+regression whatever is no number. Among labels of text `None` and `NA` may be true ones: they stay, with
+a note. Of several targets over the same rows, a row stays as long as it has one of them.
 """
 
 from __future__ import annotations

@@ -5,8 +5,6 @@ compared by the distance of Kolmogorov and Smirnov, the largest difference of th
 value; categories and labels by the total variation, half the sum of the differences of shares. Some of
 either is chance: what two samples of these sizes from one population differ by is added to the distance
 from which on a column is named. At most 20,000 rows of a split are looked at.
-
-What `check_tasks` answers.
 """
 
 from __future__ import annotations
