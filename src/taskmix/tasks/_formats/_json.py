@@ -208,7 +208,8 @@ class _TableOfRows:
         more: Mapping[str, list[Any]] | None = None,
     ) -> None:
         for row in rows:
-            self._names.update(dict.fromkeys(row))
+            if not row.keys() <= self._names.keys():
+                self._names.update(dict.fromkeys(row))
             self._inner.update(_inner_paths(row))
         columns = len(self._names) + len(self._inner)
         size = columns * (_COLUMN + _CELL * (self.cells.count + len(rows)))

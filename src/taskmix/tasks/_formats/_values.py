@@ -25,7 +25,7 @@ from taskmix.tasks._formats._words import quoted
 
 Reasons = dict[str, str]  # by column, as words of a sentence
 _LOOSE = {"a number", "text"}  # kinds of cells that may stand in one column
-_LARGE_WHOLE = pa.decimal128(38, 0)
+_LARGE_WHOLE, _LARGEST_WHOLE = pa.decimal128(38, 0), 10**38  # whole numbers beyond 64 bits
 LARGEST_EXACT = 2**53  # beyond it a float64 stands for several whole numbers
 NUMERIC_SHARE = 0.95  # of the cells: with less, codes such as `2a` would turn into missing numbers
 NOTED_SHARE = 0.5  # from here on it is worth a note that numbers are read as words
@@ -66,10 +66,10 @@ class CellColumns:
                 where = f"{kind} in {self._unit} {numbers[place]}"
                 self._kinds[name][kind] = f"{where} ({quoted(cells[place])})"
             self._chunks[name].append(self._array(name, cells))
+            self.size += self._chunks[name][-1].nbytes
         for name in self._chunks.keys() - columns.keys():
             self._chunks[name].append(pa.nulls(len(numbers)))
         self.count += len(numbers)
-        self.size = sum(chunk.nbytes for chunks in self._chunks.values() for chunk in chunks)
 
     def _array(self, name: str, cells: Sequence[Any]) -> pa.Array:
         kinds = self._kinds[name].keys()
@@ -81,13 +81,13 @@ class CellColumns:
             return pa.array(cells)
         except (pa.ArrowException, OverflowError) as error:
             problem = error
+        known = [cell for cell in cells if cell is not None]
+        if all(isinstance(cell, int) and abs(cell) < _LARGEST_WHOLE for cell in known):
+            exact = [None if cell is None else Decimal(cell) for cell in cells]
+            return pa.array(exact, _LARGE_WHOLE)
         try:
-            if all(isinstance(cell, int | None) for cell in cells):  # one is beyond 64 bits
-                return pa.array(
-                    [None if cell is None else Decimal(cell) for cell in cells], _LARGE_WHOLE
-                )
             return pa.array([None if cell is None else float(cell) for cell in cells], pa.float64())
-        except (pa.ArrowException, OverflowError, TypeError, ValueError):
+        except (OverflowError, TypeError, ValueError):
             return self._unusable(name, len(cells), problem)
 
     def _unusable(self, name: str, count: int, problem: Exception) -> pa.Array:

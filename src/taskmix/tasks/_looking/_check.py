@@ -33,7 +33,8 @@ from taskmix.tasks._looking._faults import (
 from taskmix.tasks._looking._look import Finding, join_alike, look_at
 from taskmix.tasks._reading import InputKind, TaskKind
 from taskmix.tasks._row_keys import RowKeys
-from taskmix.tasks._task import MISSING, Task, TaskSet
+from taskmix.tasks._scoring._metrics import count_classes
+from taskmix.tasks._task import Task, TaskSet
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -301,10 +302,13 @@ def shifted_labels(task: Task) -> Iterator[Finding]:
     """Splits whose classes are divided otherwise than in train."""
     if task.kind != "classification" or "train" not in task.splits:
         return
-    train = _counts(task, "train")
+    counts = {
+        split: count_classes(rows.targets, len(task.labels)) for split, rows in task.splits.items()
+    }
+    train = counts["train"]
     for split in ("dev", "test"):
         if split in task.splits:
-            other = _counts(task, split)
+            other = counts[split]
             distance = _variation(train, other)
             if distance is not None:
                 change = np.abs(_shares(train) - _shares(other))
@@ -364,12 +368,6 @@ def _variation(ours: NDArray[np.int64], theirs: NDArray[np.int64]) -> float | No
 
 def _shares(counts: NDArray[np.int64]) -> NDArray[np.float64]:
     return np.asarray(counts / max(counts.sum(), 1), dtype=np.float64)
-
-
-def _counts(task: Task, split: str) -> NDArray[np.int64]:
-    targets = np.asarray(task.splits[split].targets)
-    known = targets[targets != MISSING].astype(np.int64)
-    return np.asarray(np.bincount(known, minlength=len(task.labels)), dtype=np.int64)
 
 
 def _numbers(cells: pa.ChunkedArray) -> NDArray[np.float64]:

@@ -342,7 +342,7 @@ def metric_of_imbalance(labels: tuple[str, ...], targets: Mapping[str, NDArray[A
     """
     if "train" not in targets or len(labels) < 2:
         return None
-    counts = {split: _counts(values, len(labels)) for split, values in targets.items()}
+    counts = {split: count_classes(values, len(labels)) for split, values in targets.items()}
     train = counts["train"]
     if train.sum() < FEWEST_ROWS:
         return None
@@ -359,11 +359,12 @@ def class_shares(labels: tuple[str, ...], targets: NDArray[Any]) -> NDArray[np.f
     >>> class_shares(("no", "yes"), np.array([0, 0, 0, 1, MISSING])).tolist()
     [0.75, 0.25]
     """
-    counts = _counts(targets, len(labels)).astype(np.float64)
+    counts = count_classes(targets, len(labels)).astype(np.float64)
     return np.asarray(counts / max(counts.sum(), 1.0), dtype=np.float64)
 
 
-def _counts(targets: NDArray[Any], classes: int) -> NDArray[np.int64]:
+def count_classes(targets: NDArray[Any], classes: int) -> NDArray[np.int64]:
+    """How many rows have each class; those without one are left out."""
     known = np.asarray(targets)
     known = known[known != MISSING].astype(np.int64)
     return np.asarray(np.bincount(known, minlength=classes), dtype=np.int64)
