@@ -336,19 +336,3 @@ def run_of_equal_steps(folder: Path) -> Path:
         for _ in range(50):
             writer.write_table(group)
     return part
-
-
-def run_of_long_names(folder: Path) -> Path:
-    """Names of tasks of 100 kB, in a group of rows that refer to them."""
-    part = _run(folder)
-    names, schema = pa.array(["a" * 100_000]), pq.read_schema(part)
-    columns = {
-        field.name: pa.DictionaryArray.from_arrays(
-            pa.array(np.zeros(50_000, np.int32)).cast(field.type.index_type), names
-        )
-        if pa.types.is_dictionary(field.type)
-        else pa.nulls(50_000, field.type)
-        for field in schema
-    }
-    pq.write_table(pa.table(columns, schema=schema), part, write_page_checksum=True)
-    return part

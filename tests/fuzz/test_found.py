@@ -19,7 +19,6 @@ from readers import Reader, all_readers, refit_encoding, replacing_model
 
 from taskmix.errors import InputError, RecordError, TaskFileError
 from taskmix.records import load_state, save_state
-from taskmix.report import write_report
 from taskmix.sequences import load_mixture
 from taskmix.tasks import TableEncoding, load_tasks, read_rows, read_word_vectors
 
@@ -104,22 +103,6 @@ def test_a_mixture_of_another_form_is_refused(tmp_path: Path, tree: object) -> N
     assert load_state(tmp_path / "m") == tree
     with pytest.raises(RecordError, match="mixture"):
         load_mixture(tmp_path / "m")
-
-
-@pytest.mark.parametrize("name", ["page of advice.json", "page of transfer.json"])
-def test_a_page_of_documents_in_another_form_is_refused(tmp_path: Path, name: str) -> None:
-    reader = prepared(name, tmp_path)
-    sound = json.loads((tmp_path / reader.file).read_text())
-    for key in sound:
-        if key == "version":
-            continue
-        for odd in (7, "x", [None], {"a": 1}):
-            (tmp_path / reader.file).write_text(json.dumps(sound | {key: odd}))
-            try:
-                write_report(tmp_path / "s", tmp_path / "page.html")
-            except InputError:
-                assert not (tmp_path / "page.html").exists()
-            (tmp_path / "page.html").unlink(missing_ok=True)
 
 
 def test_names_in_a_sentence_stay_on_its_line(tmp_path: Path) -> None:

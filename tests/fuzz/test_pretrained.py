@@ -15,7 +15,6 @@ from typing import Any
 
 import huggingface_hub
 import pytest
-import transformers
 from pretrained import read_texts, save_bert, save_gguf
 from torch.nn.modules.module import register_module_parameter_registration_hook
 
@@ -78,14 +77,6 @@ def test_the_code_of_a_models_folder_is_not_run_whatever_standard_input_says(
         read(str(bert))
     assert not (tmp_path / "was run").exists()
     assert rows.tell() == 0, "a row was taken for an answer"
-
-
-def test_a_model_that_brings_code_and_needs_none_is_read_without_it(
-    bert: Path, tmp_path: Path
-) -> None:
-    with_code(bert, tmp_path / "was run")
-    assert isinstance(load_pretrained("AutoModel", str(bert)), transformers.BertModel)
-    assert not (tmp_path / "was run").exists()
 
 
 @pytest.mark.parametrize("layers", [50_000, 3_000_000, 2**62])

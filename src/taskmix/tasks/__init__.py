@@ -9,15 +9,15 @@ from taskmix.tasks._apply import (
     learned_by,
     rows_by_task,
 )
-from taskmix.tasks._checking._check import check_tasks
-from taskmix.tasks._checking._document import ColumnSeen, FileRead, TaskCheck, TaskRead
 from taskmix.tasks._columns._roles import ColumnKind
 from taskmix.tasks._encoding._assemble import Encoding
-from taskmix.tasks._encoding._encoded import EncodedSplit, EncodedTask, EncodedTasks
 from taskmix.tasks._encoding._features import FeatureEncoding, texts_of
 from taskmix.tasks._encoding._frozen import usual_precision
 from taskmix.tasks._encoding._inputs import (
     DenseInputs,
+    EncodedSplit,
+    EncodedTask,
+    EncodedTasks,
     Inputs,
     PaddedInputs,
     PairInputs,
@@ -37,9 +37,7 @@ from taskmix.tasks._encoding._pretrained import (
 from taskmix.tasks._encoding._subwords import SubwordEncoding
 from taskmix.tasks._encoding._tables import TableEncoding
 from taskmix.tasks._encoding._vectors import read_word_vectors, vectors_for
-from taskmix.tasks._encoding._vocabulary import build_vocabulary, tokenize
-from taskmix.tasks._encoding._windows import WindowEncoding
-from taskmix.tasks._encoding._words import WordEncoding
+from taskmix.tasks._encoding._words import WindowEncoding, WordEncoding, build_vocabulary, tokenize
 from taskmix.tasks._formats._arrow import read_parquet
 from taskmix.tasks._formats._readers import read_rows
 from taskmix.tasks._formats._streams import text_lines
@@ -50,28 +48,35 @@ from taskmix.tasks._held import (
     held_tasks,
     tables_as_tasks,
 )
-from taskmix.tasks._kept import KeptByTable
 from taskmix.tasks._loading._folder import load_tasks
 from taskmix.tasks._loading._sequences import SequenceRows, cut_symbols, read_sequences
+from taskmix.tasks._looking._check import ColumnSeen, FileRead, TaskCheck, TaskRead, check_tasks
 from taskmix.tasks._looking._look import Finding, FindingKind, look_at
 from taskmix.tasks._reading import WRITTEN, InputKind, Reading, TaskKind
 from taskmix.tasks._reading_lines import reading_lines, readings_document
-from taskmix.tasks._sample import sample_rows, train_on_dev
-from taskmix.tasks._scoring._credits import row_credits, written_credits
-from taskmix.tasks._scoring._default import class_shares, metric_of_imbalance
 from taskmix.tasks._scoring._entities import conlleval_report, entity_counts, io_to_iob2
 from taskmix.tasks._scoring._metrics import (
     METRICS,
     Metric,
+    class_shares,
     evaluate_outputs,
     evaluate_written,
     find_metric,
+    metric_of_imbalance,
+    row_credits,
+    written_credits,
 )
 from taskmix.tasks._scoring._written import WrittenText
-from taskmix.tasks._simulating._digits import digits_tasks
-from taskmix.tasks._simulating._imbalanced import simulate_imbalanced
-from taskmix.tasks._simulating._related import Simulation, simulate_tasks
-from taskmix.tasks._task import MISSING, Split, Task, TaskSet
+from taskmix.tasks._simulating import Simulation, digits_tasks, simulate_imbalanced, simulate_tasks
+from taskmix.tasks._task import (
+    MISSING,
+    KeptByTable,
+    Split,
+    Task,
+    TaskSet,
+    sample_rows,
+    train_on_dev,
+)
 from taskmix.tasks._write import check_new_folder, write_tasks
 
 __all__ = [

@@ -14,20 +14,17 @@ from taskmix.errors import InputError
 from taskmix.tasks._columns._spelling import spell
 from taskmix.tasks._columns._stack import StackedFiles
 from taskmix.tasks._encoding._assemble import Encoding
-from taskmix.tasks._encoding._encoded import EncodedTasks
+from taskmix.tasks._encoding._inputs import EncodedTasks
 from taskmix.tasks._encoding._ngrams import NgramEncoding
 from taskmix.tasks._encoding._passages import PassageEncoding
 from taskmix.tasks._encoding._subwords import SubwordEncoding
 from taskmix.tasks._encoding._tables import TableEncoding, families_of
-from taskmix.tasks._encoding._windows import WindowEncoding
-from taskmix.tasks._encoding._words import WordEncoding
+from taskmix.tasks._encoding._words import WindowEncoding, WordEncoding
 from taskmix.tasks._formats._readers import Rows, read_rows
 from taskmix.tasks._formats._words import show_path
-from taskmix.tasks._frames._pairs import columns_of_pairs
-from taskmix.tasks._frames._saved import is_saved, saved_rows
-from taskmix.tasks._frames._tables import is_table, rows_of
+from taskmix.tasks._frames import columns_of_pairs, is_saved, is_table, rows_of, saved_rows
 from taskmix.tasks._loading._inputs import InputPlan, build_inputs, remarks_on_cells
-from taskmix.tasks._loading._missing import empty_texts
+from taskmix.tasks._loading._layout import empty_texts
 from taskmix.tasks._loading._wanted import called
 from taskmix.tasks._reading import InputKind, Reading, TaskKind
 from taskmix.tasks._task import MISSING, Split, Task, TaskSet

@@ -21,20 +21,18 @@ from taskmix.errors import InputError
 from taskmix.tasks._columns._spelling import words_of
 from taskmix.tasks._columns._stack import StackedFiles
 from taskmix.tasks._encoding._assemble import encoded_tasks, source_split
-from taskmix.tasks._encoding._encoded import EncodedTasks
-from taskmix.tasks._encoding._inputs import DenseInputs, Inputs
+from taskmix.tasks._encoding._inputs import DenseInputs, EncodedTasks, Inputs
 from taskmix.tasks._formats._readers import Rows
-from taskmix.tasks._frames._pairs import Pairs, pairs_of
-from taskmix.tasks._frames._tables import is_table
+from taskmix.tasks._formats._words import Notes
+from taskmix.tasks._frames import Pairs, is_table, pairs_of
 from taskmix.tasks._loading._build import Origin, make_tasks
 from taskmix.tasks._loading._folder import load_tasks
 from taskmix.tasks._loading._in_memory import find_shapes, split_pairs
 from taskmix.tasks._loading._multilabel import mark_labels, read_label_sets
-from taskmix.tasks._loading._notes import Notes
 from taskmix.tasks._loading._settings import TaskSettings
 from taskmix.tasks._loading._targets import Target, choose_metric, guess_kind
 from taskmix.tasks._loading._wanted import Wanted
-from taskmix.tasks._scoring._default import metric_of_imbalance
+from taskmix.tasks._scoring._metrics import metric_of_imbalance
 from taskmix.tasks._task import Split, Task, TaskSet
 
 Collate = Callable[[list[Any]], Any]

@@ -9,7 +9,7 @@ import numpy as np
 
 from taskmix.tasks._formats._words import tame
 from taskmix.tasks._reading import some
-from taskmix.tasks._scoring._default import class_shares
+from taskmix.tasks._scoring._metrics import class_shares
 from taskmix.tasks._task import TaskSet
 
 LINE_WIDTH = 120

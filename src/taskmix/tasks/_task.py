@@ -13,23 +13,58 @@ content hash is one pass. The columns of `Split.inputs` depend on the kind of in
 | `prompt`    | `prompt`, a string or a list of messages with `role` and `content`, and     |
 |             | `answer`, a string; rows to be answered have no `answer`                    |
 | `passage`   | `text`                                                                      |
+
+Runs on different subsets of the same tasks hold the same tables, so what is made of a table row by
+row is kept for as long as the table lives: it is made once in a process, and runs that train together
+find that they share it.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+import weakref
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, overload
+from typing import Any, Generic, Protocol, TypeVar, overload
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from taskmix.errors import InputError, ShapeError
-from taskmix.tasks._kept import KeptByTable
 from taskmix.tasks._reading import WITHOUT_TARGETS, InputKind, Reading, TaskKind
+
+Made = TypeVar("Made")
+
+
+class KeptByTable(Generic[Made]):
+    """A value for each pair of a table, as an object, and the options it was made with.
+
+    >>> import pyarrow as pa
+    >>> kept, table = KeptByTable(), pa.table({"text": ["good"]})
+    >>> kept.put(table, "lengths", [4])
+    [4]
+    >>> kept.get(table, "lengths"), kept.get(table, "words")
+    ([4], None)
+    """
+
+    def __init__(self) -> None:
+        self._values: dict[int, dict[Hashable, Made]] = {}
+
+    def get(self, table: pa.Table, options: Hashable) -> Made | None:
+        return self._values.get(id(table), {}).get(options)
+
+    def put(self, table: pa.Table, options: Hashable, value: Made) -> Made:
+        if id(table) not in self._values:
+            # A table cannot be a key of a dictionary, and its number is given away after its end.
+            weakref.finalize(table, self._values.pop, id(table), None)
+        self._values.setdefault(id(table), {})[options] = value
+        return value
+
+    def __len__(self) -> int:
+        return len(self._values)
+
 
 MISSING = -100  # the class index of a row without a label; PyTorch's `ignore_index`
 _HASHED_ROWS = 65_536  # copied at a time
@@ -118,8 +153,58 @@ class Task:
         return len(self.splits["train"]) if "train" in self.splits else 0
 
 
+class _Named(Protocol):
+    @property
+    def name(self) -> str: ...
+    @property
+    def size(self) -> int: ...
+
+
+Named = TypeVar("Named", bound=_Named)
+
+
+class NamedTasks(Sequence[Named]):
+    """Tasks in a fixed order, by place or by name."""
+
+    tasks: tuple[Named, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(task.name for task in self.tasks)
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """Rows to train on, one number a task."""
+        return np.array([task.size for task in self.tasks], dtype=np.int64)
+
+    def __len__(self) -> int:
+        return len(self.tasks)
+
+    @overload
+    def __getitem__(self, key: int | str) -> Named: ...
+    @overload
+    def __getitem__(self, key: slice) -> tuple[Named, ...]: ...
+    def __getitem__(self, key: int | str | slice) -> Named | tuple[Named, ...]:
+        if isinstance(key, str):
+            return self.tasks[self.position(key)]
+        return self.tasks[key]
+
+    def __iter__(self) -> Iterator[Named]:
+        return iter(self.tasks)
+
+    def position(self, name: str) -> int:
+        """Where the task of that name stands in the order."""
+        try:
+            return self.names.index(name)
+        except ValueError:
+            raise InputError(
+                f"`{name}` should be one of the tasks. Found the tasks {', '.join(self.names)}. "
+                "Check the spelling."
+            ) from None
+
+
 @dataclass(frozen=True, eq=False)
-class TaskSet(Sequence[Task]):
+class TaskSet(NamedTasks[Task]):
     """Tasks in a fixed order, with distinct names.
 
     >>> import pyarrow as pa
@@ -145,15 +230,6 @@ class TaskSet(Sequence[Task]):
             seen.add(task.name)
 
     @property
-    def names(self) -> tuple[str, ...]:
-        return tuple(task.name for task in self.tasks)
-
-    @property
-    def sizes(self) -> NDArray[np.int64]:
-        """Rows to train on, one number a task."""
-        return np.array([task.size for task in self.tasks], dtype=np.int64)
-
-    @property
     def content(self) -> str:
         """A hash of all rows, targets and labels: equal for equal tasks, wherever they lie."""
         if not self._content:
@@ -171,31 +247,6 @@ class TaskSet(Sequence[Task]):
         for task in self.tasks:
             found.setdefault(task.reading, []).append(task.name)
         return {reading: tuple(names) for reading, names in found.items()}
-
-    def __len__(self) -> int:
-        return len(self.tasks)
-
-    @overload
-    def __getitem__(self, key: int | str) -> Task: ...
-    @overload
-    def __getitem__(self, key: slice) -> tuple[Task, ...]: ...
-    def __getitem__(self, key: int | str | slice) -> Task | tuple[Task, ...]:
-        if isinstance(key, str):
-            return self.tasks[self.position(key)]
-        return self.tasks[key]
-
-    def __iter__(self) -> Iterator[Task]:
-        return iter(self.tasks)
-
-    def position(self, name: str) -> int:
-        """Where the task of that name stands in the order."""
-        try:
-            return self.names.index(name)
-        except ValueError:
-            raise InputError(
-                f"`{name}` should be one of the tasks. Found the tasks {', '.join(self.names)}. "
-                "Check the spelling."
-            ) from None
 
     def select(self, names: Iterable[str]) -> TaskSet:
         """The tasks of these names, in the order given."""
@@ -239,3 +290,84 @@ def _table_hash(table: pa.Table) -> bytes:
             # A copy, so that a slice and a table made afresh give the same bytes.
             stream.write_table(rows.take(pa.array(range(len(rows)))).combine_chunks())
     return digest.digest()
+
+
+def sample_rows(
+    tasks: TaskSet,
+    most: Mapping[str, int],  # rows by the name of a split; a split without a number stays whole
+    *,
+    seed: int = 0,
+) -> TaskSet:
+    """At most so many rows of each task's splits, drawn evenly, in their order.
+
+    Tasks of one source get the same rows of it.
+
+    >>> from taskmix.tasks import digits_tasks
+    >>> few = sample_rows(digits_tasks(), {"train": 100})
+    >>> few["parity"].sizes
+    {'train': 100, 'dev': 400, 'test': 497}
+    """
+    taken: dict[int, pa.Table] = {}
+
+    def sampled(task: Task, name: str, split: Split) -> Split:
+        if name not in most or len(split) <= most[name]:
+            return split
+        word = repr((seed, task.source, name)).encode()
+        generator = np.random.default_rng(
+            int.from_bytes(hashlib.sha256(word).digest()[:8], "little")
+        )
+        rows = np.sort(generator.permutation(len(split))[: most[name]])
+        key = id(split.inputs)
+        if key not in taken:
+            taken[key] = split.inputs.take(pa.array(rows))
+        return replace(split, inputs=taken[key], targets=_targets(task, split, rows))
+
+    return replace(
+        tasks,
+        tasks=tuple(
+            replace(task, splits={name: sampled(task, name, s) for name, s in task.splits.items()})
+            for task in tasks
+        ),
+        _content=[],
+    )
+
+
+def _targets(task: Task, split: Split, rows: NDArray[np.int64]) -> NDArray[np.generic]:
+    if len(split.targets) == 0:  # the answer is in the inputs
+        return split.targets
+    if task.kind != "tagging":
+        return split.targets[rows]
+    lengths = np.array([len(words) for words in split.inputs.column("tokens").to_pylist()])
+    kept = np.zeros(len(lengths), dtype=np.bool_)
+    kept[rows] = True
+    return split.targets[np.repeat(kept, lengths)]
+
+
+JOINED: KeptByTable[tuple[pa.Table, ...]] = KeptByTable()  # the tables that one was joined from
+
+
+def train_on_dev(tasks: TaskSet) -> TaskSet:
+    """The tasks with their dev rows among those to train on, and no dev rows left to choose by.
+
+    Tasks that shared their rows still do.
+
+    >>> train_on_dev(digits_tasks())["parity"].sizes
+    {'train': 700, 'test': 497}
+    """
+    tables: dict[tuple[int, int], pa.Table] = {}
+
+    def joined(train: Split, dev: Split) -> Split:
+        parts = (train.inputs, dev.inputs)
+        key = (id(parts[0]), id(parts[1]))
+        if key not in tables:
+            tables[key] = pa.concat_tables(parts, promote_options="default")
+            JOINED.put(tables[key], None, parts)
+        return Split(tables[key], np.concatenate([train.targets, dev.targets]))
+
+    def of(task: Task) -> Task:
+        splits = {name: split for name, split in task.splits.items() if name != "dev"}
+        if "dev" in task.splits and "train" in splits:
+            splits["train"] = joined(splits["train"], task.splits["dev"])
+        return replace(task, splits=splits)
+
+    return TaskSet(tuple(of(task) for task in tasks), tasks.notes)

@@ -1,19 +1,15 @@
 from __future__ import annotations
 
-import gc
-import json
-import shutil
 import sys
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 import torch
 from encoding_toys import split, tagging, task
 
 from taskmix.errors import InputError, MissingExtraError, OptionError
-from taskmix.tasks import MISSING, DenseInputs, FeatureEncoding, KeptByTable, TaskSet
+from taskmix.tasks import DenseInputs, FeatureEncoding, TaskSet
 
 
 @pytest.fixture(scope="module")
@@ -84,15 +80,6 @@ def test_a_pair_is_joined_and_a_single_text_beside_it_is_filled_up(encoder_folde
     assert torch.equal(values(apart), values(encoded))
 
 
-def test_tasks_that_runs_share_are_the_same_tensors(encoder_folder: str) -> None:
-    tasks = TaskSet(
-        tuple(task(name, "text", train=split({"text": [name, "we"]})) for name in ("go", "play"))
-    )
-    encoding = FeatureEncoding(path=encoder_folder)
-    both, one = encoding.encode(tasks), encoding.encode(tasks.select(["play"]))
-    assert both["play"].splits["train"].inputs is one["play"].splits["train"].inputs
-
-
 def test_what_is_in_the_cache_is_not_computed_again(
     encoder_folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -115,12 +102,6 @@ def test_what_is_in_the_cache_is_not_computed_again(
         encoding.encode(texts("we go", "play"), cache=tmp_path)
 
 
-def test_a_split_without_rows_has_none(encoder_folder: str) -> None:
-    nothing = split({"text": pa.array([], pa.string())})
-    tasks = TaskSet((task("text", "text", train=nothing),))
-    assert values(FeatureEncoding(path=encoder_folder).encode(tasks)).shape == (0, 8)
-
-
 def test_what_cannot_be_encoded_is_told(
     encoder_folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -137,18 +118,6 @@ def test_what_cannot_be_encoded_is_told(
     monkeypatch.setitem(sys.modules, "transformers", None)
     with pytest.raises(MissingExtraError, match="taskmix"):
         encoding.encode(texts("another text"))
-
-
-def test_what_was_made_of_a_table_is_forgotten_with_it() -> None:
-    kept: KeptByTable[str] = KeptByTable()
-    table, other = pa.table({"a": [1]}), pa.table({"a": [1]})
-    kept.put(table, "x", "made")
-    assert kept.get(table, "x") == "made"
-    assert kept.get(table, "y") is None
-    assert kept.get(other, "x") is None
-    del table
-    gc.collect()
-    assert len(kept) == 0
 
 
 def test_a_word_to_be_tagged_is_the_vector_of_its_first_piece(encoder_folder: str) -> None:
@@ -174,80 +143,6 @@ def test_a_word_to_be_tagged_is_the_vector_of_its_first_piece(encoder_folder: st
             got = values(encoded, "ner")[row].float()
             torch.testing.assert_close(got, expected, atol=3e-3, rtol=0)
             row += 1
-
-
-def test_a_word_that_is_cut_off_is_not_trained_on_but_counts_elsewhere(encoder_folder: str) -> None:
-    sentence = [["we", "go", "we", "go", "we", "go"]]
-    tags = [0, 1, 0, 1, 0, 1]
-    both = {"train": sentence, "dev": sentence}
-    tasks = TaskSet((tagging("ner", both, {"train": tags, "dev": tags}),))
-    encoded = FeatureEncoding(path=encoder_folder, max_length=5).encode(tasks)["ner"]
-    assert encoded.splits["train"].targets.tolist() == [0, 1, 0, MISSING, MISSING, MISSING]
-    assert encoded.splits["dev"].targets.tolist() == tags
-
-
-def test_texts_pairs_and_words_have_one_width_together(encoder_folder: str) -> None:
-    tasks = TaskSet(
-        (
-            task("text", "text", train=split({"text": ["we", "go"]})),
-            task("pair", "pair", train=split({"text": ["we"], "text2": ["go"]})),
-            tagging("ner", {"train": [["we", "go"]]}, {"train": [0, 1]}),
-        )
-    )
-    encoded = FeatureEncoding(path=encoder_folder).encode(tasks)
-    widths = {values(encoded, name).shape[1] for name in encoded.names}
-    assert widths == {encoded.features} == {32}
-
-
-def test_vectors_from_the_cache_are_mapped_halves_and_batches_of_them_are_floats(
-    encoder_folder: str, tmp_path: Path
-) -> None:
-    for _ in range(2):  # the second one reads what the first has written
-        tasks = texts("we go", "play")
-        encoded = FeatureEncoding(path=encoder_folder).encode(tasks, cache=tmp_path)
-    inputs = encoded["text"].splits["train"].inputs
-    assert values(encoded).dtype == torch.float16
-    assert inputs.batch(torch.tensor([1])).dtype == torch.float32
-    (file,) = tmp_path.glob("*.safetensors")
-    maps = Path("/proc/self/maps")
-    if maps.exists():
-        assert str(file) in maps.read_text()
-
-
-def test_half_precision_reads_nearly_the_same_and_is_kept_apart(
-    encoder_folder: str, tmp_path: Path
-) -> None:
-    whole = FeatureEncoding(path=encoder_folder)
-    half = FeatureEncoding(path=encoder_folder, precision="bfloat16")
-    one, other = (each.encode(texts("we go"), cache=tmp_path) for each in (whole, half))
-    torch.testing.assert_close(values(one), values(other), atol=0.1, rtol=0)
-    assert len(list(tmp_path.iterdir())) == 2
-    with pytest.raises(OptionError, match="float32 or bfloat16"):
-        FeatureEncoding(path="x", precision="int8")  # type: ignore[arg-type]
-
-
-def test_without_a_folder_vectors_are_kept_for_the_user(
-    encoder_folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("TASKMIX_CACHE", str(tmp_path / "mine"))
-    FeatureEncoding(path=encoder_folder).encode(texts("play we"))
-    assert len(list((tmp_path / "mine").iterdir())) == 1
-
-
-def test_weights_that_do_not_fit_their_configuration_are_told(
-    encoder_folder: str, tmp_path: Path
-) -> None:
-    shutil.copytree(encoder_folder, tmp_path / "wider")
-    file = tmp_path / "wider/config.json"
-    file.write_text(file.read_text().replace('"intermediate_size": 8', '"intermediate_size": 12'))
-    with pytest.raises(InputError, match=r"weights of .* should fit its `config.json`"):
-        FeatureEncoding(path=str(tmp_path / "wider")).encode(texts("zebra"))
-    shutil.copytree(encoder_folder, tmp_path / "other")
-    file = tmp_path / "other/config.json"
-    configuration = json.loads(file.read_text()) | {"model_type": "gpt2"}
-    file.write_text(json.dumps(configuration))
-    with pytest.raises(InputError, match=r"weights of .* should fit its `config.json`"):
-        FeatureEncoding(path=str(tmp_path / "other")).encode(texts("zebra"))
 
 
 def test_a_model_too_large_for_memory_is_told_before_it_is_loaded(

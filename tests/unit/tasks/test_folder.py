@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -15,8 +14,8 @@ import pyarrow.parquet as parquet
 import pytest
 
 from taskmix.errors import InputError, OptionError, TaskFileError
-from taskmix.tasks import Task, TaskSet, load_tasks
-from taskmix.tasks._loading._splits import divide_rows, name_splits, put_aside
+from taskmix.tasks import Question, Task, TaskSet, load_tasks
+from taskmix.tasks._loading._splits import divide_rows, put_aside
 
 Row = Mapping[str, Any]
 
@@ -45,28 +44,6 @@ def labels(task: Task, split: str) -> list[str]:
 # Shapes of folders
 
 
-def test_every_sub_folder_is_a_task_named_after_it(tmp_path: Path) -> None:
-    text_task(tmp_path / "books")
-    text_task(tmp_path / "apparel", test=0)
-    tasks = load_tasks(tmp_path)
-    assert tasks.names == ("apparel", "books")
-    assert tasks["books"].sizes == {"train": 20, "dev": 4, "test": 4}
-    assert tasks["apparel"].sizes == {"train": 20, "dev": 4}
-    assert tasks["books"].labels == ("0", "1")
-    assert tasks["books"].metric == "accuracy"
-    assert tasks["books"].kind == "classification"
-    assert texts(tasks["books"], "dev") == ["dev 0", "dev 1", "dev 2", "dev 3"]
-    assert tasks.notes == ()
-
-
-def test_a_path_may_be_text_and_may_be_the_current_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    text_task(tmp_path / "agnews")
-    monkeypatch.chdir(tmp_path / "agnews")
-    assert load_tasks(".").names == ("agnews",)
-
-
 def test_several_label_columns_make_tasks_that_share_their_inputs(tmp_path: Path) -> None:
     rows = [{"text": f"{n}", "text2": "x", "label": "ab"[n % 2], "score": n / 3} for n in range(20)]
     jsonl(tmp_path / "sick" / "train.jsonl", rows)
@@ -84,25 +61,6 @@ def test_several_label_columns_make_tasks_that_share_their_inputs(tmp_path: Path
     assert sub_folders.names == ("sick/label", "sick/score")
 
 
-def test_a_table_with_a_task_column_is_one_task_for_each_value(tmp_path: Path) -> None:
-    rows = "".join(f"{n % 3},{n / 2},{'xy'[n % 2]},{n % 2}\n" for n in range(60))
-    (tmp_path / "table.csv").write_text("task,number,word,label\n" + rows)
-    tasks = load_tasks(tmp_path)
-    assert tasks.names == ("0", "1", "2")
-    assert tasks["1"].inputs == "table"
-    assert tasks["1"].splits["train"].inputs.column_names == ["number", "word"]
-    assert sum(tasks["1"].sizes.values()) == 20
-    assert tasks["1"].sizes == {"train": 16, "dev": 2, "test": 2}
-    assert "80, 10 and 10" in " ".join(tasks.notes)
-
-
-def test_a_file_may_be_the_source(tmp_path: Path) -> None:
-    path = tmp_path / "people.csv.gz"
-    path.write_bytes(gzip.compress(b"who,x,label\n" + b"b,1,0\na,2,1\n" * 10))
-    assert load_tasks(path, task_column="who").names == ("a", "b")
-    assert load_tasks(path).names == ("people",)
-
-
 def test_the_table_with_the_columns_asked_for_is_chosen(tmp_path: Path) -> None:
     (tmp_path / "counts.csv").write_text("state,count\nA,1\n")
     table = pa.table({"state": ["A", "B"] * 10, "x": [1, 2] * 10, "label": [0, 1] * 10})
@@ -110,13 +68,6 @@ def test_the_table_with_the_columns_asked_for_is_chosen(tmp_path: Path) -> None:
     assert load_tasks(tmp_path, task_column="state").names == ("A", "B")
     with pytest.raises(TaskFileError, match="Found none that has `country`, `label` among"):
         load_tasks(tmp_path, task_column="country")
-
-
-def test_a_task_column_holds_for_split_files_too(tmp_path: Path) -> None:
-    for split in ("train", "dev"):
-        rows = [{"text": "x", "who": "ab"[n % 2], "label": n % 2} for n in range(10)]
-        jsonl(tmp_path / "f" / f"{split}.jsonl", rows)
-    assert load_tasks(tmp_path / "f", task_column="who").names == ("f/a", "f/b")
 
 
 def test_formats_of_splits_may_differ(tmp_path: Path) -> None:
@@ -162,18 +113,6 @@ def test_hidden_folders_and_folders_without_tasks_are_left_alone(tmp_path: Path)
 # Splits
 
 
-def test_split_names_have_synonyms() -> None:
-    assert name_splits(["train", "validation", "test"]) == {
-        "train": "train",
-        "validation": "dev",
-        "test": "test",
-    }
-    assert name_splits(["Train", "VALID", "state_counts", "unlabeled", "train_2"]) == {
-        "Train": "train",
-        "VALID": "dev",
-    }
-
-
 def test_dev_matched_is_dev_where_there_is_no_plain_one(tmp_path: Path) -> None:
     text_task(tmp_path, dev=0)
     for name in ("dev_mismatched_1k", "dev_matched", "test_hard"):
@@ -182,40 +121,6 @@ def test_dev_matched_is_dev_where_there_is_no_plain_one(tmp_path: Path) -> None:
     assert list(task.splits) == ["train", "dev", "test", "dev_mismatched_1k", "test_hard"]
     assert texts(task, "dev") == ["dev_matched"]
     assert texts(task, "test") == ["test 0", "test 1", "test 2", "test 3"]
-
-
-def test_a_missing_dev_split_is_a_fixed_tenth_of_train(tmp_path: Path) -> None:
-    text_task(tmp_path / "a", train=100, dev=0)
-    text_task(tmp_path / "b", train=100, dev=0)
-    tasks = load_tasks(tmp_path)
-    assert tasks["a"].sizes == {"train": 90, "dev": 10, "test": 4}
-    assert texts(tasks["a"], "dev") == texts(tasks["b"], "dev")
-    everything = texts(tasks["a"], "train") + texts(tasks["a"], "dev")
-    assert sorted(everything) == sorted(f"train {n}" for n in range(100))
-    (note,) = tasks.notes
-    assert note.startswith("`a`, `b`: there is no dev split, so every tenth row of train")
-
-
-def test_rows_too_many_to_be_joined_are_divided_all_the_same(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    text_task(tmp_path, train=100, dev=0)
-    (joined,) = load_tasks(tmp_path)
-    monkeypatch.setattr("taskmix.tasks._loading._layout._TAKE_LIMIT", 0)
-    (apart,) = load_tasks(tmp_path)
-    assert apart.sizes == joined.sizes
-    for split in joined.splits:
-        assert texts(apart, split) == texts(joined, split)
-        assert labels(apart, split) == labels(joined, split)
-
-
-def test_a_class_of_one_row_is_never_put_aside(tmp_path: Path) -> None:
-    for place in range(20):
-        rows = [{"text": "x", "label": "rare" if n == place else "ab"[n % 2]} for n in range(20)]
-        jsonl(tmp_path / "train.jsonl", rows)
-        (task,) = load_tasks(tmp_path)
-        assert task.labels == ("a", "b", "rare")
-        assert "rare" in labels(task, "train")
 
 
 def test_every_class_has_its_share_of_every_split() -> None:
@@ -241,26 +146,6 @@ def test_rows_with_the_same_inputs_are_never_parted() -> None:
         assert (codes == 1).any()
 
 
-def test_rows_that_stand_twice_in_a_table_are_in_one_split(tmp_path: Path) -> None:
-    texts = [f"the film number {n // 2 if n < 40 else n} was fine" for n in range(100)]
-    rows = [{"text": text, "label": "ab"[n % 2]} for n, text in enumerate(texts)]
-    jsonl(tmp_path / "table.jsonl", rows)
-    (task,) = load_tasks(tmp_path / "table.jsonl")
-    found = {split: set(rows.inputs["text"].to_pylist()) for split, rows in task.splits.items()}
-    assert not found["train"] & (found["dev"] | found["test"])
-    assert not found["dev"] & found["test"]
-
-
-def test_the_fixed_rules_never_leave_nothing_to_train_on() -> None:
-    for count in range(1, 200):
-        codes = divide_rows(count)
-        sizes = Counter(codes.tolist())
-        assert sizes[0] >= 1
-        assert sizes[1] == (-(-count // 10) if count > 1 else 0)
-        assert sizes[2] == (-(-(count - 1) // 10) if count > 2 else 0)
-        assert put_aside(count).sum() == (-(-count // 10) if count > 1 else 0)
-
-
 def test_the_fixed_rule_is_the_same_for_ever() -> None:
     # SplitMix64 worked out by hand in plain Python integers.
     def mix(number: int) -> int:
@@ -283,30 +168,12 @@ def test_a_task_without_train_is_loaded_with_a_note(tmp_path: Path) -> None:
     assert "no train split" in tasks.notes[0]
 
 
-def test_a_split_column_is_honoured(tmp_path: Path) -> None:
-    splits = ["train", "valid", "test", "train", "train", "train"]
-    rows = "".join(f"{split},{n},{n % 2}\n" for n, split in enumerate(splits * 2))
-    (tmp_path / "t.csv").write_text("split,x,label\n" + rows)
-    (task,) = load_tasks(tmp_path)
-    assert task.sizes == {"train": 8, "dev": 2, "test": 2}
-    assert task.splits["train"].inputs.column_names == ["x"]
-    assert task.splits["dev"].inputs.column("x").to_pylist() == [1, 7]
-
-
 def test_validation_rows_become_train_where_a_table_has_no_train_rows(tmp_path: Path) -> None:
     rows = "".join(f"{'validation' if n < 20 else 'test'},{n / 2},{n % 2}\n" for n in range(30))
     (tmp_path / "t.csv").write_text("split,x,label\n" + rows)
     tasks = load_tasks(tmp_path)
     assert tasks[0].sizes == {"train": 18, "dev": 2, "test": 10}
     assert "its dev rows became train" in " ".join(tasks.notes)
-
-
-def test_a_split_column_of_other_things_is_a_feature_unless_it_was_named(tmp_path: Path) -> None:
-    (tmp_path / "t.csv").write_text("split,label\n" + "pea,0\nbanana,1\n" * 5)
-    (task,) = load_tasks(tmp_path)
-    assert task.splits["train"].inputs.column_names == ["split"]
-    with pytest.raises(TaskFileError, match=r"Found 'banana' in .*, line 3"):
-        load_tasks(tmp_path, split_column="split")
 
 
 def test_small_tasks_of_a_table_get_the_splits_they_have_rows_for(tmp_path: Path) -> None:
@@ -320,21 +187,6 @@ def test_small_tasks_of_a_table_get_the_splits_they_have_rows_for(tmp_path: Path
 
 
 # Kinds
-
-
-def test_text_alone_or_in_pairs_and_other_columns_are_kept_out(tmp_path: Path) -> None:
-    rows = [{"text": "p", "choice1": "c", "question": "q", "label": n % 2} for n in range(9)]
-    jsonl(tmp_path / "copa" / "train.jsonl", rows)
-    jsonl(tmp_path / "wic" / "train.jsonl", [{**row, "text2": "h"} for row in rows])
-    tasks = load_tasks(tmp_path)
-    assert tasks["copa"].inputs == "text"
-    assert tasks["copa"].splits["train"].inputs.column_names == ["text"]
-    assert tasks["wic"].inputs == "pair"
-    assert tasks["wic"].splits["train"].inputs.column_names == ["text", "text2"]
-    named = load_tasks(tmp_path / "copa", text=["question", "choice1"])
-    assert named[0].splits["train"].inputs.to_pylist()[0] == {"text": "q", "text2": "c"}
-    single = load_tasks(tmp_path / "wic", text=["text"])
-    assert single[0].inputs == "text"
 
 
 @pytest.mark.parametrize(
@@ -372,44 +224,6 @@ def test_the_kind_may_be_said(tmp_path: Path) -> None:
     assert task.labels[:3] == ("0.0", "0.25", "0.5")
 
 
-@pytest.mark.parametrize(
-    ("values", "order"),
-    [
-        ([10, 9, 2], ("2", "9", "10")),
-        (["b", "a", "É"], ("a", "b", "É")),
-        ([True, False], ("false", "true")),
-        ([2.0, 1.0], ("1", "2")),
-        ([-1, 1], ("-1", "1")),
-    ],
-)
-def test_labels_have_a_fixed_order(
-    tmp_path: Path, values: list[Any], order: tuple[str, ...]
-) -> None:
-    rows = [{"text": "x", "label": value} for value in values]
-    jsonl(tmp_path / "train.jsonl", rows)
-    jsonl(tmp_path / "dev.jsonl", rows[:1])
-    (task,) = load_tasks(tmp_path)
-    assert task.labels == order
-    assert task.splits["train"].targets.dtype == np.int64
-
-
-def test_numbers_in_csv_are_numbers_where_the_cells_of_all_splits_are(tmp_path: Path) -> None:
-    header = "whole,broken,word,mixed,missing,label\n"
-    (tmp_path / "train.csv").write_text(header + "1,1,a,1,,yes\n2, 2.5,b,2,NA,no\n")
-    (tmp_path / "dev.csv").write_text(header + "3,3,c,?,7,yes\n")
-    (task,) = load_tasks(tmp_path)
-    table = task.splits["train"].inputs
-    assert table.to_pydict() == {
-        "whole": [1, 2],
-        "broken": [1.0, 2.5],
-        "word": ["a", "b"],
-        "mixed": ["1", "2"],
-        "missing": [None, None],
-    }
-    assert table.schema.equals(task.splits["dev"].inputs.schema)
-    assert task.labels == ("no", "yes")
-
-
 def test_features_are_all_columns_but_those_that_are_something_else(tmp_path: Path) -> None:
     rows = [
         {"x": n, "flag": n > 3, "id": n, "list": [1], "none": None, "y": n % 2, "label": n % 2}
@@ -425,39 +239,6 @@ def test_features_are_all_columns_but_those_that_are_something_else(tmp_path: Pa
     assert task.splits["train"].inputs.column_names == ["id", "x"]
     with pytest.raises(OptionError, match="should not have the target"):
         load_tasks(tmp_path, features=["id", "label"])
-
-
-def test_lists_of_tags_beside_tokens_are_tagging(tmp_path: Path) -> None:
-    rows = [{"tokens": ["a", "b"], "slots": ["O", "B-x"]}, {"tokens": ["c"], "slots": ["I-x"]}]
-    jsonl(tmp_path / "train.jsonl", rows)
-    jsonl(tmp_path / "dev.jsonl", rows[1:])
-    (task,) = load_tasks(tmp_path)
-    assert (task.kind, task.inputs, task.metric) == ("tagging", "tokens", "entity_f1")
-    assert task.labels == ("O", "B-x", "I-x")
-    assert task.splits["train"].targets.tolist() == [0, 1, 2]
-    assert task.splits["dev"].targets.tolist() == [2]
-
-
-def test_intent_reads_the_text_and_slots_read_the_tokens(tmp_path: Path) -> None:
-    rows = [
-        {"text": "a b", "label": "xy"[n % 2], "tokens": ["a", "b"], "slots": ["O", "B-t"]}
-        for n in range(12)
-    ]
-    jsonl(tmp_path / "atis" / "train.jsonl", rows)
-    tasks = load_tasks(tmp_path, label=["label", "slots"])
-    assert tasks.names == ("atis/label", "atis/slots")
-    assert [task.inputs for task in tasks] == ["text", "tokens"]
-    assert len({task.source for task in tasks}) == 2
-    assert tasks[0].sizes == tasks[1].sizes
-    assert len(tasks[1].splits["dev"].targets) == 2 * len(tasks[1].splits["dev"])
-
-
-def test_tags_may_be_numbers(tmp_path: Path) -> None:
-    rows = [{"tokens": ["a", "b"], "tags": [10, 9]}] * 3
-    jsonl(tmp_path / "train.jsonl", rows)
-    (task,) = load_tasks(tmp_path)
-    assert task.labels == ("9", "10")
-    assert task.metric == "accuracy"
 
 
 CONLL = "EU\tNNP\tB-ORG\nrejects\tVBZ\tO\n\nPeter\tNNP\tB-PER\n"
@@ -490,16 +271,6 @@ def test_tags_that_train_does_not_have_extend_the_labels(tmp_path: Path) -> None
     assert "labels that no row of train has ('B-new')" in tasks.notes[0]
 
 
-def test_lines_of_symbols_are_sequences(tmp_path: Path) -> None:
-    for split in ("train", "dev"):
-        (tmp_path / f"{split}.txt").write_text("1 2  3\n4\n")
-    (task,) = load_tasks(tmp_path)
-    assert (task.kind, task.inputs, task.metric) == ("sequences", "sequences", "log_loss")
-    assert task.labels == ()
-    assert task.splits["train"].inputs.to_pydict() == {"symbols": [["1", "2", "3"], ["4"]]}
-    assert len(task.splits["train"].targets) == 0
-
-
 def test_a_lone_text_file_is_divided_and_its_first_symbol_may_be_the_task(tmp_path: Path) -> None:
     (tmp_path / "users.txt").write_text("u1 ls cd\nu2 vi\nu1 ls\n")
     (tmp_path / "readme.txt").write_text("About the users.")
@@ -509,18 +280,6 @@ def test_a_lone_text_file_is_divided_and_its_first_symbol_may_be_the_task(tmp_pa
     with pytest.raises(TaskFileError, match="line 2"):
         (tmp_path / "users.txt").write_text("u1 ls\nu2\n")
         load_tasks(tmp_path, first_symbol_is_task=True)
-
-
-def test_cells_may_be_sequences_of_characters_or_words(tmp_path: Path) -> None:
-    (tmp_path / "names.csv").write_text("language,name\n" + "Greek,Ω é\nDutch,aap\n" * 5)
-    options: dict[str, Any] = {"task_column": "language", "sequence_column": "name"}
-    tasks = load_tasks(tmp_path, symbols="characters", **options)
-    assert tasks.names == ("Dutch", "Greek")
-    column = tasks["Greek"].splits["train"].inputs.column("symbols")
-    assert column.to_pylist()[0] == ["Ω", " ", "é"]
-    tasks = load_tasks(tmp_path, **options)
-    column = tasks["Greek"].splits["train"].inputs.column("symbols")
-    assert column.to_pylist()[0] == ["Ω", "é"]
 
 
 def test_a_long_table_holds_sequences_of_vectors(tmp_path: Path) -> None:
@@ -543,17 +302,6 @@ def test_a_long_table_holds_sequences_of_vectors(tmp_path: Path) -> None:
     assert sorted(everything) == [[[1.5, 2.0], [3.5, 4.0]], [[5.0, 6.0]], [[9.0, 10.0]]]
     assert tasks["s1"].splits["test"].inputs.column("values").to_pylist() == [[[9.0, 10.0]]]
     assert tasks["s2"].sizes == {"train": 1}
-
-
-def test_a_long_table_of_words_holds_sequences_of_symbols(tmp_path: Path) -> None:
-    (tmp_path / "t.csv").write_text("who,page,when\n1,b,2\n1,a,1\n2,c,1\n")
-    (task,) = load_tasks(tmp_path, sequence_column="who", time_column="when")
-    everything = [
-        value
-        for split in task.splits.values()
-        for value in split.inputs.column("symbols").to_pylist()
-    ]
-    assert sorted(everything) == [["a", "b"], ["c"]]
 
 
 def test_a_time_that_comes_twice_is_refused(tmp_path: Path) -> None:
@@ -596,30 +344,6 @@ def test_each_task_of_a_table_has_the_classes_of_its_own_rows(
                 assert {task.labels[place] for place in own} == set(cells[x].split(";"))
 
 
-def test_each_task_of_a_table_has_the_tags_of_its_own_rows(tmp_path: Path) -> None:
-    rows = [("a", "NOUN"), ("b", "VERB"), ("b", "NOUN")]
-    jsonl(
-        tmp_path / "t.jsonl",
-        [
-            {"task": task, "tokens": [f"w{n}", "."], "tags": [tag, "O"]}
-            for n in range(4)
-            for task, tag in rows
-        ],
-    )
-    tasks = load_tasks(tmp_path, label="tags")
-    assert [task.labels for task in tasks] == [("O", "NOUN"), ("O", "NOUN", "VERB")]
-
-
-def test_a_metric_has_to_fit_the_kind(tmp_path: Path) -> None:
-    text_task(tmp_path)
-    assert load_tasks(tmp_path, metric="macro_f1")[0].metric == "macro_f1"
-    for metric in ("rmse", "entity_f1"):
-        with pytest.raises(OptionError, match=f"Found `{metric}` for classification"):
-            load_tasks(tmp_path, metric=metric)
-    with pytest.raises(OptionError, match="name of a metric"):
-        load_tasks(tmp_path, metric="acuracy")
-
-
 def test_options_that_cannot_be_are_refused(tmp_path: Path) -> None:
     text_task(tmp_path)
     with pytest.raises(OptionError, match="at least one"):
@@ -651,37 +375,284 @@ def test_a_cached_table_is_read_in_place_of_the_file(
     cache = tmp_path / ".cache"
     first = load_tasks(tmp_path, cache=cache)
     assert len(list(cache.iterdir())) == 3
-    monkeypatch.setattr("taskmix.tasks._loading._table_cache.read_rows", None)
+    monkeypatch.setattr("taskmix.tasks._formats._readers.read_rows", None)
     assert same(load_tasks(tmp_path, cache=cache), first)
 
 
-def test_a_changed_file_is_read_anew(tmp_path: Path) -> None:
-    text_task(tmp_path / "a")
-    cache = tmp_path / ".cache"
-    first = load_tasks(tmp_path, cache=cache)
-    text_task(tmp_path / "a", train=22)
-    assert not same(load_tasks(tmp_path, cache=cache), first)
-    assert len(list(cache.iterdir())) == 4
+@pytest.mark.parametrize(
+    ("values", "order"),
+    [
+        ([10, 9, 2], ("2", "9", "10")),
+        (["b", "a", "É"], ("a", "b", "É")),
+        ([True, False], ("false", "true")),
+        ([2.0, 1.0], ("1", "2")),
+        ([-1, 1], ("-1", "1")),
+    ],
+)
+def test_labels_have_a_fixed_order(
+    tmp_path: Path, values: list[Any], order: tuple[str, ...]
+) -> None:
+    rows = [{"text": "x", "label": value} for value in values]
+    jsonl(tmp_path / "train.jsonl", rows)
+    jsonl(tmp_path / "dev.jsonl", rows[:1])
+    (task,) = load_tasks(tmp_path)
+    assert task.labels == order
+    assert task.splits["train"].targets.dtype == np.int64
 
 
-@pytest.mark.parametrize("damage", ["cut", "flip", "empty", "nonsense"])
-def test_a_broken_entry_is_rewritten(tmp_path: Path, damage: str) -> None:
-    text_task(tmp_path / "a")
-    cache = tmp_path / ".cache"
-    first = load_tasks(tmp_path, cache=cache)
-    entries = {path: path.read_bytes() for path in cache.iterdir()}
-    for path, data in entries.items():
-        flipped = bytearray(data)
-        flipped[len(data) // 2] ^= 1
-        broken = {"cut": data[:-9], "flip": bytes(flipped), "empty": b"", "nonsense": b"x" * 99}
-        path.write_bytes(broken[damage])
-    assert same(load_tasks(tmp_path, cache=cache), first)
-    assert {path: path.read_bytes() for path in cache.iterdir()} == entries
+# Whatever is wrong with a task file, the answer is one sentence with file, row and remedy.
+
+GOOD = [{"text": f"row {n}", "label": "ab"[n % 2]} for n in range(10)]
 
 
-def test_a_cache_that_cannot_be_written_is_noted(tmp_path: Path) -> None:
-    text_task(tmp_path / "a")
-    (tmp_path / "taken").write_text("a file where the folder should be")
-    tasks = load_tasks(tmp_path, cache=tmp_path / "taken")
-    assert tasks.names == ("a",)
-    assert "Tables were not kept in" in " ".join(tasks.notes)
+def bad_jsonl(path: Path, rows: list[dict[str, Any]]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def error_of(source: Path, path: Path | None, row: int | None, **options: Any) -> str:
+    with pytest.raises(TaskFileError) as caught:
+        load_tasks(source, **options)
+    error, sentence = caught.value, str(caught.value)
+    assert (error.path, error.row) == (path, row)
+    assert path is None or str(path) in sentence
+    assert row is None or f", line {row}" in sentence
+    assert "should" in sentence
+    assert "Found" in sentence
+    assert sentence.isprintable()
+    return sentence
+
+
+TAGGED = {"tokens": ["a", "b"], "slots": ["O", "O"]}
+BAD_TAGS: list[tuple[dict[str, Any], str]] = [
+    ({"tokens": ["a", "b"], "slots": ["O"]}, "1 tags beside 2 tokens"),
+    ({"tokens": ["a"], "slots": None}, "nothing"),
+    ({"tokens": None, "slots": ["O"]}, "nothing"),
+    ({"tokens": ["a"], "slots": [None]}, "None"),
+    ({"tokens": [None], "slots": ["O"]}, "None"),
+    ({"tokens": [], "slots": []}, "an empty list"),
+    ({"tokens": ["a\0"], "slots": ["O"]}, r"'a\x00'"),
+    ({"tokens": ["a"], "slots": [""]}, "''"),
+    ({"tokens": ["a"], "slots": ["O\0"]}, r"'O\x00'"),
+]
+LISTED = [{"text": "x", "label": ["a", "b"]}]
+NOTHING = "Found the columns text, lable"
+# The last file is the bad one: its rows or its text, the row that is named, the sentence, options.
+BAD: list[tuple[dict[str, Any], int | None, str, dict[str, Any]]] = [
+    ({"train.jsonl": GOOD, "dev.jsonl": [{"text": "x", "lable": 1}]}, None, NOTHING, {}),
+    ({"train.jsonl": GOOD}, None, "column `x`", {"label": ["x"]}),
+    ({"train.jsonl": GOOD}, None, "column `y`", {"text": ["y"]}),
+    ({"train.jsonl": GOOD}, None, "column `z`", {"task_column": "z"}),
+    *(
+        ({"train.jsonl": GOOD, f"dev.{ending}": ""}, None, "A split should have rows", {})
+        for ending in ("jsonl", "csv", "conll", "txt", "jsonl.gz")
+    ),
+    ({"train.jsonl": [*GOOD, {"text": None, "label": "a"}]}, 11, "`text`", {"strict": True}),
+    *(
+        ({"train.jsonl": [*GOOD, {"text": bad, "label": "a"}]}, None, "line 11", {"strict": True})
+        for bad in (5, ["x"], {"a": 1})
+    ),
+    *(
+        (
+            {"train.jsonl": f'{{"x": 1, "label": 0.5}}\n{{"x": 1, "label": {number}}}\n'},
+            2,
+            "finite",
+            {},
+        )
+        for number in ("Infinity", "-Infinity", "1e999")
+    ),
+    (
+        {"train.jsonl": [{"text": "x", "label": 1}, {"text": "x", "label": True}]},
+        None,
+        "Found true or false in line 2 (True) and a number in line 1",
+        {},
+    ),
+    (
+        {
+            "train.jsonl": [{"text": "x", "label": 1}, {"text": "x", "label": 0}],
+            "dev.jsonl": [{"text": "x", "label": True}],
+        },
+        None,
+        "true or false beside numbers in train.jsonl",
+        {},
+    ),
+    ({"train.jsonl": LISTED}, 1, "Tags should stand beside `tokens`", {"kind": "tagging"}),
+    ({"train.jsonl": LISTED}, 1, "as a label", {"kind": "classification"}),
+    *(
+        ({"dev.jsonl": [TAGGED], "train.jsonl": [TAGGED, bad]}, 2, f"Found {found}", {})
+        for bad, found in BAD_TAGS
+    ),
+    ({"train.jsonl": [*GOOD, {"text": "a\0b", "label": "a"}]}, 11, "NUL", {}),
+    ({"train.jsonl": [*GOOD, {"text": "x", "label": "a\0"}]}, 11, "NUL", {}),
+    ({"t.csv": "task,label\na,1\n"}, None, "at least one column beside the target", {}),
+    *(
+        ({"train.jsonl": f'{{"text": "x", "label": 1}}\n{row}\n'}, 2, "each key once. Found '", {})
+        for row in ('{"text": "x", "label": 1, "label": 2}', '{"a": {"b": 1, "b": 1}}')
+    ),
+    (
+        {"train.conll": "a\tX\tO\n"},
+        None,
+        "Found 3 columns beside the names token, pos",
+        {"columns": ["token", "pos"]},
+    ),
+    ({"train.conll": "a\tX\tO\n"}, None, "columns 1, 2, 3", {"label": ["4"]}),
+    ({"t.csv": 'name,x\n"ab",1\n" ",1\n'}, 3, "at least one symbol", {"sequence_column": "name"}),
+    ({"t.csv": "sequence,t,a,b\n1,1,5,6\n1,2,,6\n"}, 3, "as an observed value", {}),
+]
+
+
+@pytest.mark.parametrize(("files", "row", "sentence", "options"), BAD)
+def test_what_is_wrong_with_a_file_is_told_with_its_row(
+    tmp_path: Path, files: dict[str, Any], row: int | None, sentence: str, options: dict[str, Any]
+) -> None:
+    for name, content in files.items():
+        path = tmp_path / name
+        text = (
+            content if isinstance(content, str) else "".join(json.dumps(r) + "\n" for r in content)
+        )
+        path.write_bytes(gzip.compress(text.encode()) if name.endswith(".gz") else text.encode())
+    assert sentence in error_of(tmp_path, path, row, **options)
+
+
+@pytest.mark.parametrize("split", ["dev", "test", "dev_hard"])
+def test_a_label_that_train_does_not_have_is_named(tmp_path: Path, split: str) -> None:
+    bad_jsonl(tmp_path / "train.jsonl", GOOD)
+    bad_jsonl(tmp_path / "dev.jsonl", GOOD)
+    path = bad_jsonl(tmp_path / f"{split}.jsonl", [*GOOD, {"text": "x", "label": "c"}])
+    sentence = error_of(tmp_path, path, 11)
+    assert "Found 'c'" in sentence
+    assert "which has 'a', 'b'" in sentence
+    (task,) = load_tasks(tmp_path, extend_labels=True)
+    assert task.labels == ("a", "b", "c")
+
+
+def test_a_new_label_is_accepted_where_train_has_labels_that_occur_once(tmp_path: Path) -> None:
+    many = [{"text": "x", "label": "ab"[n % 2]} for n in range(100)]
+    bad_jsonl(tmp_path / "dev.jsonl", [{"text": "x", "label": "new"}])
+    train = bad_jsonl(tmp_path / "train.jsonl", many)
+    dev = tmp_path / "dev.jsonl"
+    error_of(tmp_path, dev, 1)
+    bad_jsonl(train, [*many, {"text": "x", "label": "once"}])
+    tasks = load_tasks(tmp_path)
+    assert tasks[0].labels == ("a", "b", "new", "once")
+    assert "no row of train has ('new')" in tasks.notes[0]
+    error_of(tmp_path, dev, 1, extend_labels=False)
+    # Numbers are places in a list of classes, and a new one is a slip.
+    bad_jsonl(train, [{"text": "x", "label": n % 2 if n else 9} for n in range(200)])
+    bad_jsonl(dev, [{"text": "x", "label": 3}])
+    error_of(tmp_path, dev, 1)
+
+
+def test_text_that_is_never_there_is_refused_and_some_empty_rows_are_not(tmp_path: Path) -> None:
+    path = bad_jsonl(tmp_path / "train.jsonl", [{**row, "text": " "} for row in GOOD])
+    assert "should have words in some rows" in error_of(tmp_path, path, 1)
+    bad_jsonl(path, [{**GOOD[0], "text": ""}, *GOOD])
+    assert len(load_tasks(tmp_path)) == 1
+
+
+def test_a_folder_without_tasks_and_a_path_to_nothing_are_refused(tmp_path: Path) -> None:
+    assert "Found none of these" in error_of(tmp_path, tmp_path, None)
+    (tmp_path / "README.txt").write_text("hello")
+    assert "Found none of these" in error_of(tmp_path, tmp_path, None)
+    nowhere = tmp_path / "nowhere.csv"
+    assert "no such file" in error_of(nowhere, nowhere, None)
+    folder = tmp_path / "nowhere"
+    assert "Found nothing" in error_of(folder, folder, None)
+
+
+# Folders with one file for each task, and names that differ in case.
+
+TABLE = "text,label\n" + "".join(f"a film number {n} ok,{'ab'[n % 2]}\n" for n in range(20))
+
+
+def write(folder: Path, *names: str) -> Path:
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(TABLE)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("names", "groups"),
+    [
+        (("books_train", "books_test"), {"books": ["train", "test"]}),
+        (("train.books", "dev.books"), {"books": ["train", "dev"]}),
+        (("a-b_Train", "a-b VALID"), {"a-b": ["train", "dev"]}),
+        (("train", "test_a", "test_b"), {"tasks": ["train"]}),
+        (("retrain", "contest"), {"contest": ["train"], "retrain": ["train"]}),
+    ],
+)
+def test_tasks_and_splits_are_found_in_names(
+    tmp_path: Path, names: tuple[str, ...], groups: dict[str, list[str]]
+) -> None:
+    tasks = load_tasks(write(tmp_path / "tasks", *(f"{name}.csv" for name in names)))
+    found = {task.name: set(task.splits) for task in tasks}
+    assert set(found) == set(groups)
+    assert all(found[name] >= set(splits) for name, splits in groups.items())
+
+
+def test_two_files_of_one_stem_get_a_sentence(tmp_path: Path) -> None:
+    write(tmp_path, "books.csv", "dvd.csv")
+    (tmp_path / "books.jsonl").write_text('{"text": "a b", "label": "c"}\n')
+    with pytest.raises(TaskFileError, match="should have different names"):
+        load_tasks(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("header", "wanted", "found"),
+    [
+        ("LABEL,label,Label", "label", "label"),
+        ("x,\ufeffKind\u00a0", "kind", "\ufeffKind\u00a0"),
+        ("x,Straße", "STRASSE", "Straße"),
+        ("x,e\u0301", "É", "e\u0301"),
+    ],
+)
+def test_the_exact_name_wins_and_case_does_not_matter(
+    tmp_path: Path, header: str, wanted: str, found: str
+) -> None:
+    names = header.split(",")
+    rows = [
+        ",".join("ab"[n % 2] if name == found else str(n * n % 7) for name in names)
+        for n in range(20)
+    ]
+    (tmp_path / "a.csv").write_text("\n".join([header, *rows]) + "\n")
+    assert load_tasks(tmp_path / "a.csv", label=wanted)[0].labels == ("a", "b")
+    (tmp_path / "a.csv").write_text("\n".join(["x,Label,LABEL", "1,a,a"]) + "\n")
+    with pytest.raises(InputError, match="'Label' and 'LABEL'"):
+        load_tasks(tmp_path / "a.csv", label="label")
+
+
+def test_new_rows_may_write_the_names_in_another_case(tmp_path: Path) -> None:
+    rows = "".join(f"{n},{n * n % 7},{'ab'[n % 2]}\n" for n in range(40))
+    (tmp_path / "a.csv").write_text(f"Age,z,label\n{rows}")
+    question = Question.of(load_tasks(tmp_path / "a.csv", features=["age", "Z"])["a"])
+    assert question.columns == ("Age", "z")
+    table, _ = question.read(pa.table({"AGE": [3], "Z": [4]}))
+    assert table.to_pydict() == {"Age": [3], "z": [4]}
+    (tmp_path / "new.csv").write_text("AGE;Z\n3;4\n")
+    table, notes = question.read(tmp_path / "new.csv")
+    assert table.to_pydict() == {"Age": [3], "z": [4]}
+    assert "separated by semicolons" in notes[0]
+
+
+def test_one_sentence_is_for_all_files_it_holds_for(tmp_path: Path) -> None:
+    for name in ("books", "dvd"):
+        write(tmp_path, f"{name}/train.csv")
+        (tmp_path / name / "train.csv").write_text(TABLE.replace(",", ";"))
+    notes = load_tasks(tmp_path).notes
+    said = (
+        "Each of 2 files (books/train.csv, dvd/train.csv) is separated by semicolons, not commas."
+    )
+    assert said in notes
+
+
+def test_lists_of_tags_beside_tokens_are_tagging(tmp_path: Path) -> None:
+    rows = [{"tokens": ["a", "b"], "slots": ["O", "B-x"]}, {"tokens": ["c"], "slots": ["I-x"]}]
+    jsonl(tmp_path / "train.jsonl", rows)
+    jsonl(tmp_path / "dev.jsonl", rows[1:])
+    (task,) = load_tasks(tmp_path)
+    assert (task.kind, task.inputs, task.metric) == ("tagging", "tokens", "entity_f1")
+    assert task.labels == ("O", "B-x", "I-x")
+    assert task.splits["train"].targets.tolist() == [0, 1, 2]
+    assert task.splits["dev"].targets.tolist() == [2]

@@ -184,10 +184,3 @@ def test_a_model_that_cannot_write_is_refused_in_a_sentence(tokenizer_folder: st
         InputError, match=r"`ask`, generation of prompt\. Text is written by a causal"
     ):
         FeatureEncoding(path=tokenizer_folder).encode(tasks)
-
-
-def test_equal_answers_to_other_prompts_are_other_tasks() -> None:
-    one = TaskSet((written(train={"prompt": ["a"], "answer": ["yes"]}),))
-    other = TaskSet((written(train={"prompt": ["a"], "answer": ["no"]}),))
-    assert one.content != other.content
-    assert str(one["ask"].reading) == "prompt; exact match"

@@ -7,12 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as parquet
 import pytest
 import torch
 
-from taskmix.errors import OptionError, TaskFileError
+from taskmix.errors import TaskFileError
 from taskmix.tasks import (
     MISSING,
     Question,
@@ -59,17 +57,6 @@ def test_lists_without_tokens_beside_them_are_sets_of_labels(tmp_path: Path, col
     assert tasks[0].labels == ("action", "comedy", "drama")
     assert marks(tasks) == MARKS
     assert f"3 labels of `{column}`; micro_f1" in str(tasks[0].reading)
-
-
-def test_lists_of_parquet_and_of_whole_numbers_are_sets_of_labels(tmp_path: Path) -> None:
-    numbers = [[10], [2, 10], [], [3], None]
-    table = pa.table({"text": [f"film {n}" for n in range(5)], "label": numbers})
-    for split in ("train", "dev"):
-        parquet.write_table(table, tmp_path / f"{split}.parquet")
-    tasks = load_tasks(tmp_path)
-    assert tasks[0].labels == ("2", "3", "10")
-    assert marks(tasks)[1] == [1, 0, 1]
-    assert marks(tasks)[2] == [0, 0, 0]
 
 
 def test_an_empty_list_is_a_row_without_labels_and_null_is_one_that_nobody_knows(
@@ -119,24 +106,10 @@ def test_what_only_looks_like_several_labels_is_said(tmp_path: Path) -> None:
     assert any("was cut at `,`" in note for note in said.notes)
 
 
-def test_a_separator_can_be_named(tmp_path: Path) -> None:
-    csv(tmp_path, ["drama # war", "war", "drama", "war # drama # love"])
-    assert load_tasks(tmp_path, separator="#")[0].labels == ("drama", "love", "war")
-    (tmp_path / "task.toml").write_text('kind = "multilabel"\nseparator = "#"\n')
-    assert marks(load_tasks(tmp_path)) == [[1, 0, 1], [0, 0, 1], [1, 0, 0], [1, 1, 1]]
-
-
 def test_lists_that_pandas_wrote_into_csv_are_read(tmp_path: Path) -> None:
     tasks = load_tasks(csv(tmp_path, [str(each) for each in SETS]))
     assert marks(tasks) == MARKS
     assert any("lists written as text" in note for note in tasks.notes)
-
-
-def test_lists_of_zeros_and_ones_of_one_length_are_marks(tmp_path: Path) -> None:
-    tasks = load_tasks(jsonl(tmp_path, MARKS))
-    assert tasks[0].labels == ("0", "1", "2")
-    assert marks(tasks) == MARKS
-    assert any("marks of 3 labels" in note for note in tasks.notes)
 
 
 def test_lists_of_numbers_are_refused_with_what_to_do(tmp_path: Path) -> None:
@@ -154,18 +127,6 @@ def test_tags_beside_words_of_another_name_are_not_taken_for_labels(tmp_path: Pa
         load_tasks(tmp_path)
     assert load_tasks(tmp_path, tokens="words")[0].kind == "tagging"
     assert load_tasks(tmp_path, kind="multilabel")[0].kind == "multilabel"
-
-
-def test_labels_name_the_set_and_its_order_and_metrics_have_to_fit(tmp_path: Path) -> None:
-    jsonl(tmp_path, SETS)
-    tasks = load_tasks(tmp_path, labels=["drama", "action"], metric="average_precision")
-    assert tasks[0].labels == ("drama", "action")
-    assert marks(tasks) == [[1, 0], [1, 1], [0, 0], [0, 0], [0, 1]]
-    with pytest.raises(OptionError, match="`matthews` for multilabel"):
-        load_tasks(tmp_path, metric="matthews")
-    csv(tmp_path / "one", ["yes", "no"] * 3)
-    with pytest.raises(OptionError, match="`micro_f1` for classification"):
-        load_tasks(tmp_path / "one", metric="micro_f1")
 
 
 def test_sets_of_labels_are_written_sampled_and_encoded(tmp_path: Path) -> None:

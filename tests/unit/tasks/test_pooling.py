@@ -63,12 +63,6 @@ def test_without_a_pooling_file_a_causal_model_is_read_at_its_last_place(
     assert find_pooling(model(tmp_path, config)) == expected
 
 
-def test_a_pooling_file_that_says_nothing_known_changes_nothing(tmp_path: Path) -> None:
-    assert find_pooling(model(tmp_path, {"model_type": "llama"}, pooling_mode_other=True)) == "last"
-    (tmp_path / "modules.json").write_text("[{")
-    assert find_pooling(str(tmp_path)) == "last"
-
-
 @pytest.mark.parametrize("padded_left", [False, True])
 @pytest.mark.parametrize("pooling", ["mean", "first", "last", "max"])
 def test_padding_has_no_part_in_a_texts_vector(pooling: Pooling, padded_left: bool) -> None:

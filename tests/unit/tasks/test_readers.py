@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import datetime
 import gzip
+import io
 import json
 import os
-import random
-import subprocess
-import sys
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
+import pyarrow.feather as feather
 import pyarrow.parquet as parquet
 import pytest
+from hypothesis import strategies as st
 
-from taskmix.errors import TaskFileError
-from taskmix.tasks._formats import _conll, _jsonl, _objects, _streams
-from taskmix.tasks._formats._csv import read_csv
-from taskmix.tasks._formats._objects import ObjectStream, OddRowError
+from taskmix.errors import MissingExtraError, TaskFileError
+from taskmix.tasks import load_tasks, text_lines
+from taskmix.tasks._formats import _streams
 from taskmix.tasks._formats._readers import column_names, file_format, read_rows
+from taskmix.tasks._formats._streams import NotTextError, TextDecoder
 
 
 def write(path: Path, data: str | bytes) -> Path:
@@ -49,16 +51,6 @@ def test_json_lines_become_columns_of_their_types(tmp_path: Path, ending: str) -
 
 
 @pytest.mark.parametrize("ending", ["", ".gz"])
-def test_csv_cells_are_text_and_may_hold_commas_quotes_and_line_ends(
-    tmp_path: Path, ending: str
-) -> None:
-    path = write(tmp_path / f"a.csv{ending}", 'x,y\r\n1,"a, ""b""\nc"\r\n\r\n007,\r\n')
-    rows = read_rows(path)
-    assert rows.table.to_pylist() == [{"x": "1", "y": 'a, "b"\nc'}, {"x": "007", "y": ""}]
-    assert not rows.typed
-
-
-@pytest.mark.parametrize("ending", ["", ".gz"])
 def test_parquet_keeps_its_types(tmp_path: Path, ending: str) -> None:
     table = pa.table({"x": pa.array([1, 2], pa.int8()), "y": ["a", None]})
     plain = tmp_path / "a.parquet"
@@ -79,11 +71,6 @@ def test_conll_rows_become_sentences(tmp_path: Path, ending: str) -> None:
     }
 
 
-def test_conll_quotes_and_number_signs_are_tokens(tmp_path: Path) -> None:
-    table = read_rows(write(tmp_path / "a.conll", '"\t``\n#\t#\nx"y,z\tNN\n')).table
-    assert table.column("1").to_pylist() == [['"', "#", 'x"y,z']]
-
-
 @pytest.mark.parametrize(
     "data",
     [
@@ -99,54 +86,6 @@ def test_conll_quotes_and_number_signs_are_tokens(tmp_path: Path) -> None:
 def test_conll_dialects_give_the_same_sentences(tmp_path: Path, data: str) -> None:
     table = read_rows(write(tmp_path / "a.conll", data)).table
     assert table.to_pydict() == {"1": [["a", "b"], ["c"]], "2": [["O", "O"], ["O"]]}
-
-
-def test_conll_gives_the_same_whatever_the_size_of_the_pieces(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    generator = random.Random(7)
-    sentences = [
-        [(f"w{generator.randrange(99)}", "X") for _ in range(generator.randrange(1, 9))]
-        for _ in range(200)
-    ]
-    data = "\r\n\r\n".join("\r\n".join(f"{w}\t{t}" for w, t in rows) for rows in sentences)
-    path = write(tmp_path / "a.conll", data)
-    whole = read_rows(path).table
-    monkeypatch.setattr(_conll, "_PIECE", 64)
-    assert read_rows(path).table.equals(whole)
-    assert whole.column("1").to_pylist() == [[word for word, _ in rows] for rows in sentences]
-
-
-@pytest.mark.parametrize("ending", ["", ".gz"])
-def test_text_lines_that_are_not_blank_are_rows(tmp_path: Path, ending: str) -> None:
-    table = read_rows(write(tmp_path / f"a.txt{ending}", "1 2\n\n  \n3\r\n4")).table
-    assert [line.strip() for line in table.column("line").to_pylist()] == ["1 2", "3", "4"]
-
-
-def test_json_text_that_looks_like_a_date_stays_text(tmp_path: Path) -> None:
-    data = '{"text": "2020-01-01", "tokens": ["2020-01-01 10:00"], "o": {"d": "2020-01-01"}}\n'
-    table = read_rows(write(tmp_path / "a.jsonl", data)).table
-    assert table.column("text").to_pylist() == ["2020-01-01"]
-    assert table.column("tokens").to_pylist() == [["2020-01-01 10:00"]]
-
-
-def test_json_rows_longer_than_a_block_are_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(_jsonl, "_BLOCK", 64)
-    data = json.dumps({"text": "x" * 1000}) + "\n" + json.dumps({"text": "y"})
-    table = read_rows(write(tmp_path / "a.jsonl", data)).table
-    assert [len(text) for text in table.column("text").to_pylist()] == [1000, 1]
-
-
-def test_columns_have_the_same_order_however_json_is_cut_into_blocks(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rows: list[dict[str, int]] = [{"z": n} | ({} if n < 50 else {"y": n}) for n in range(100)]
-    rows += [{"z": n, "x": n} for n in range(100)]
-    path = write(tmp_path / "a.jsonl", "\n".join(json.dumps(row) for row in rows))
-    monkeypatch.setattr(_jsonl, "_BLOCK", 64)
-    assert read_rows(path).table.column_names == ["z", "x", "y"]
 
 
 def test_csv_rows_longer_than_a_block_are_read(
@@ -171,19 +110,6 @@ def test_a_column_that_mixes_types_is_no_obstacle_until_it_is_used(tmp_path: Pat
     assert rows.unusable == {}
     assert rows.table.column("id").to_pylist() == ["1", "x", None]
     assert "text in line 2 ('x') and a number in line 1" in rows.mixed["id"]
-
-
-def test_json_read_by_python_agrees_with_json_read_by_arrow(tmp_path: Path) -> None:
-    rows = [
-        {"a": 1, "b": "x", "c": [1, 2], "d": True, "e": None},
-        {"a": 2, "b": "é\u2028", "c": [], "d": False, "e": None, "f": 2**70},
-    ]
-    path = write(tmp_path / "a.jsonl", "\n".join(json.dumps(row) for row in rows))
-    fast = _jsonl._read_with_arrow(path, 2**30)
-    slow, reasons, mixed = _jsonl._read_with_python(path, 2**30)
-    assert fast is not None
-    assert reasons == mixed == {}
-    assert slow.select(fast.column_names).to_pylist() == fast.to_pylist()
 
 
 @pytest.mark.parametrize(
@@ -259,14 +185,6 @@ def test_gzip_that_breaks_off_is_refused(tmp_path: Path, ending: str, cut: int) 
     assert "gzip" in str(error_of(path))
 
 
-def test_gzip_with_a_wrong_sum_is_refused(tmp_path: Path) -> None:
-    data = bytearray(gzip.compress(b'{"a": 1}\n' * 99))
-    data[-6] ^= 1
-    path = tmp_path / "a.jsonl.gz"
-    path.write_bytes(data)
-    assert "broken gzip data" in str(error_of(path))
-
-
 def test_gzip_members_one_after_another_are_one_file(tmp_path: Path) -> None:
     path = tmp_path / "a.txt.gz"
     path.write_bytes(gzip.compress(b"a\n") + gzip.compress(b"b\n") + b"\0" * 512)
@@ -307,21 +225,6 @@ def test_null_in_place_of_an_object_is_refused_and_does_not_crash(
     assert error_of(path).row in (1, 2)
 
 
-def test_json_with_line_ends_of_windows_is_read_in_blocks_of_any_size(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = write(tmp_path / "a.jsonl", '{"a": 1}\r\n\r\n{"a": 22}\r\n{"a": 333}')
-    for size in range(1, 40):
-        monkeypatch.setattr(_streams, "_BLOCK", size)
-        table = _jsonl._read_with_arrow(path, 2**30)
-        assert table is not None
-        assert table.column("a").to_pylist() == [1, 22, 333]
-
-
-def test_an_object_over_several_lines_is_refused(tmp_path: Path) -> None:
-    assert error_of(write(tmp_path / "a.jsonl", '{"a":\n 1}\n')).row == 1
-
-
 @pytest.mark.parametrize("depth", [600, 100_000, 3_000_000])
 @pytest.mark.parametrize("before", ["", '"b": "' + "]" * 100_000 + '", '])
 def test_deep_nesting_is_refused_and_does_not_crash(
@@ -332,49 +235,12 @@ def test_deep_nesting_is_refused_and_does_not_crash(
     assert error.row == 2
 
 
-def test_many_brackets_inside_text_are_no_nesting(tmp_path: Path) -> None:
-    row = {"text": "[" * 5000, "label": 1}
-    table = read_rows(write(tmp_path / "a.jsonl", json.dumps(row))).table
-    assert table.to_pylist() == [row]
-
-
-def test_the_depth_of_brackets_is_that_of_a_slow_count(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(_streams, "_BLOCK", 7)
-    monkeypatch.setattr(_objects, "DEPTH_LIMIT", 3)
-    monkeypatch.setattr(_objects, "_NESTED_SIGNS", ())  # these rows are no objects to look into
-    generator = random.Random(5)
-    for _ in range(300):
-        data = bytes(generator.choice(b"[]{}\na") for _ in range(generator.randrange(60)))
-        deepest = 0
-        for line in data.split(b"\n"):
-            depth = lowest = 0
-            for byte in line:
-                depth += (byte in b"[{") - (byte in b"]}")
-                lowest = min(lowest, depth)
-                deepest = max(deepest, depth - lowest)
-        data = b"\n".join(b"{}" + line for line in data.split(b"\n"))  # as rows have to begin
-        stream = ObjectStream(write(tmp_path / "a.jsonl", data))
-        if deepest > 3:
-            with pytest.raises(OddRowError):
-                stream.read()
-        else:
-            assert stream.read() == data
-
-
 def test_a_csv_row_of_another_width_is_named(tmp_path: Path) -> None:
     path = write(tmp_path / "a.csv", 'x,y\n1,"a\nb"\n\n1,2,3\n4,5\n')
     error = error_of(path)
     assert error.row == 5
     assert "Found 3 beside 2" in str(error)
     assert error_of(write(tmp_path / "b.csv", "x,y\n1\n")).row == 2
-
-
-def test_a_csv_quote_that_never_closes_is_named(tmp_path: Path) -> None:
-    error = error_of(write(tmp_path / "a.csv", 'x,y\n1,2\n3,"a\n4,5\n6,7\n'))
-    assert error.row == 3
-    assert "A quote that opens should close" in str(error)
 
 
 def test_a_csv_quote_that_swallows_more_than_a_line_may_have_is_named(
@@ -384,18 +250,6 @@ def test_a_csv_quote_that_swallows_more_than_a_line_may_have_is_named(
     monkeypatch.setattr("taskmix.tasks._formats._csv._BLOCK", 500)
     path = write(tmp_path / "a.csv", 'x,y\n1,"2\n' + "3,4\n" * 2000)
     assert error_of(path).row == 2
-
-
-def test_a_csv_that_ends_in_a_cell_of_several_lines_is_read(tmp_path: Path) -> None:
-    table = read_csv(write(tmp_path / "a.csv", 'x,y\n1,"a\nb\n"\n'), 2**30)
-    assert table.to_pylist() == [{"x": "1", "y": "a\nb\n"}]
-
-
-def test_equal_column_names_are_refused(tmp_path: Path) -> None:
-    assert "'x' twice" in str(error_of(write(tmp_path / "a.csv", "x,y,x\n1,2,3\n")))
-    table = pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["x", "x"])
-    parquet.write_table(table, tmp_path / "a.parquet")
-    assert "'x' twice" in str(error_of(tmp_path / "a.parquet"))
 
 
 @pytest.mark.parametrize(
@@ -441,22 +295,6 @@ def test_what_is_not_a_plain_file_is_refused(tmp_path: Path) -> None:
     assert "no such file" in str(error_of(tmp_path / "b.parquet"))
 
 
-@pytest.mark.parametrize("ending", [*TEXT_FORMATS, "parquet"])
-def test_a_file_without_permission_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str
-) -> None:
-    path = write(tmp_path / f"a.{ending}", "x")
-    if os.geteuid() != 0:
-        path.chmod(0)
-    else:  # nothing is forbidden to root
-
-        def refuse(path: Path, flags: int) -> int:
-            raise PermissionError(13, "Permission denied")
-
-        monkeypatch.setattr("taskmix.files._plain.os.open", refuse)
-    assert "permission denied" in str(error_of(path)).lower()
-
-
 def test_an_unknown_ending_is_refused(tmp_path: Path) -> None:
     with pytest.raises(TaskFileError, match=r"\.xlsx, .* Save it as .xlsx or .csv"):
         read_rows(tmp_path / "train.xls")
@@ -472,8 +310,278 @@ sys.exit(2)
 """
 
 
-def test_no_thread_of_the_reader_is_left_to_abort_the_process(tmp_path: Path) -> None:
-    write(tmp_path / "rows.csv", "a,b,c\n" + "1,2,3\n" * 50_000)
-    write(tmp_path / "rows.jsonl", '{"a": 1, "b": 2}\n' * 50_000)
-    ended = subprocess.run([sys.executable, "-c", READ], cwd=tmp_path, timeout=120, check=False)
-    assert ended.returncode == 2
+# Text files of any encoding: the same rows, whatever the blocks they come in.
+
+TEXT = "text,label\r\ncafé „naïve“,a\r\nüber €,b\r\n"
+ENCODINGS = ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "cp1252"]
+
+
+def decoded(data: bytes, size: int) -> tuple[bytes, str]:
+    decoder = TextDecoder()
+    blocks = [data[start : start + size] for start in range(0, len(data), size)]
+    whole = b"".join(decoder.decode(block) for block in blocks) + decoder.decode(b"", final=True)
+    return whole, decoder.encoding
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_the_size_of_blocks_does_not_matter(encoding: str) -> None:
+    # Without a mark, UTF-16 is told by more bytes than the smallest blocks have.
+    smallest = 24 if encoding in ("utf-16-le", "utf-16-be") else 1
+    for size in range(smallest, 80):
+        assert decoded(TEXT.encode(encoding), size)[0].decode() == TEXT
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_rows_and_their_numbers_do_not_depend_on_the_encoding(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, encoding: str
+) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(TEXT.encode(encoding))
+    for size in (64, 2**20):
+        monkeypatch.setattr(_streams, "_BLOCK", size)
+        rows = read_rows(path)
+        assert rows.table.to_pylist()[1] == {"text": "über €", "label": "b"}
+        assert rows.row_number(1) == 3
+        is_other = not encoding.startswith("utf-8")
+        assert any("is not UTF-8 and was read as" in remark for remark in rows.remarks) == is_other
+    assert list(text_lines(path))[2] == "über €,b"
+
+
+def test_a_late_byte_of_cp1252_is_read_and_a_late_broken_byte_of_utf8_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_streams, "_BLOCK", 1000)
+    plain = b"text,label\n" + b"some words,a\n" * 300
+    path = tmp_path / "a.csv"
+    path.write_bytes(plain + b"caf\xe9,b\n")
+    assert read_rows(path).table.column("text")[-1].as_py() == "café"
+    path.write_bytes(plain.replace(b"some", "söme".encode()) + b"caf\xe9,b\n")
+    with pytest.raises(TaskFileError, match="should be UTF-8") as caught:
+        read_rows(path)
+    assert caught.value.row == 302
+
+
+def test_a_character_that_the_end_of_a_block_cuts_may_be_of_either_encoding() -> None:
+    assert decoded(b"abcd\xe9", 5) == ("abcdé".encode(), "cp1252")
+    assert decoded(b"abcd\xc3\xa9", 5) == ("abcdé".encode(), "utf-8")
+    assert decoded(b"abcd\xc3", 5) == ("abcdÃ".encode(), "cp1252")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"text \x81 more",  # nothing in cp1252
+        b"\x01\x02\xff\xfe binary",
+        "eins é zwei é drei é".encode() + b"\xe9",  # mostly UTF-8
+        b"\xe9 " + "eins é zwei é drei é".encode(),
+        "ab".encode("utf-16") + b"\x00\xd8",  # half a pair
+    ],
+)
+def test_what_is_neither_is_refused(data: bytes) -> None:
+    with pytest.raises(NotTextError):
+        decoded(data, 7)
+
+
+# Separators, quotes and numbers of files that other programs wrote.
+
+
+def read(tmp_path: Path, text: str, name: str = "a.csv") -> tuple[dict[str, list[str]], list[str]]:
+    path = tmp_path / name
+    path.write_text(text, newline="")
+    rows = read_rows(path)
+    return rows.table.to_pydict(), list(rows.remarks)
+
+
+cells = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=8)
+
+
+@pytest.mark.parametrize(
+    ("text", "separator"),
+    [
+        ("text,label\na; b; c,1\n", ","),  # semicolons are in the text
+        ("text;label\none, two;1\nthree, four, five;2\n", ";"),
+        ("a,b;c\n1,2;3\n", ","),  # both would do: the usual one
+        ("text\njust words\n", ","),
+        ("x|y\n1|2\n", "|"),
+        ('text;label\n"a;b";1\n', ";"),
+    ],
+)
+def test_the_separator_is_the_one_that_cuts_all_rows_alike(
+    tmp_path: Path, text: str, separator: str
+) -> None:
+    table, _ = read(tmp_path, text)
+    assert list(table) == text.splitlines()[0].split(separator)
+
+
+def test_rows_keep_the_numbers_that_an_editor_shows(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text('sep=;\nx;y\n1;2\n;\n"3\n3";4\n\nx;y\n5;6\n')
+    rows = read_rows(path)
+    assert rows.table.column("x").to_pylist() == ["1", "3\n3", "5"]
+    assert [rows.row_number(place) for place in range(3)] == [3, 5, 9]
+
+
+def test_a_header_that_begins_with_a_hash_is_one(tmp_path: Path) -> None:
+    table, remarks = read(tmp_path, "#id,text\n1,a\n2,b\n")
+    assert table == {"#id": ["1", "2"], "text": ["a", "b"]}
+    assert remarks == []
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        (["1,5", "2", "-3,25"], ["1.5", "2", "-3.25"]),
+        (["1.234,5", "1.000", "7,25"], ["1234.5", "1000", "7.25"]),
+        (["1,234,567", "1,000", "12"], ["1234567", "1000", "12"]),
+        (["0,123", "1,234", "5"], ["0.123", "1.234", "5"]),  # a thousand does not begin with 0
+        (["1,234", "2,345", "5"], ["1,234", "2,345", "5"]),  # nobody can tell
+        (["1,5", "1,234,567"], ["1,5", "1,234,567"]),  # it says both
+        (["a, b", "1,5"], ["a, b", "1,5"]),
+        (["1.5", "2.25"], ["1.5", "2.25"]),
+    ],
+)
+def test_commas_in_numbers_are_read_where_they_can_mean_one_thing(
+    tmp_path: Path, written: list[str], meant: list[str]
+) -> None:
+    table, _ = read(tmp_path, "x;y\n" + "".join(f"{cell};k\n" for cell in written))
+    assert table["x"] == meant
+
+
+# Rows in JSON documents, workbooks and Arrow files, and which row a sentence names.
+
+ROWS = [{"x": 1, "label": "a"}, {"x": 2.5, "label": "b"}]
+
+
+def document(tmp_path: Path, content: Any) -> Path:
+    path = tmp_path / "rows.json"
+    path.write_text(content if isinstance(content, str) else json.dumps(content))
+    return path
+
+
+@pytest.mark.parametrize("orient", ["columns", "records", "index", "split", "table"])
+def test_whatever_pandas_writes_is_read(tmp_path: Path, orient: str) -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(ROWS)
+    path = document(tmp_path, frame.to_json(orient=orient))
+    table = read_rows(path).table.select(["x", "label"])
+    assert table.to_pylist() == ROWS
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("[1, 2]", "Found 1"),
+        ('{"x": [1], "y": [1, 2]}', "should be equally long"),
+        ('{"columns": ["x"], "data": [[1, 2]]}', "as many cells as"),
+        ('[{"x": 1, "x": 2}]', "each key once"),
+        ('[{"x": 1},\n{"x": }]', "line 2"),
+        ("[" * 1000 + "]" * 1000, "nested over|too large"),
+        ('{"a": {"0": 1, "1": 2}, "b": {"0": 1}}', "the same rows"),
+        ("3", "Found 3"),
+    ],
+)
+def test_a_document_of_another_shape_gets_a_sentence(
+    tmp_path: Path, content: str, said: str
+) -> None:
+    with pytest.raises(TaskFileError, match=said):
+        read_rows(document(tmp_path, content))
+
+
+def workbook(path: Path, **sheets: list[list[Any]]) -> Path:
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    book.remove(book.active)
+    for name, rows in sheets.items():
+        sheet = book.create_sheet(name)
+        for row in rows:
+            sheet.append(row)
+    book.save(path)
+    return path
+
+
+def test_cells_of_a_workbook_keep_their_types(tmp_path: Path) -> None:
+    day = datetime.datetime(2024, 5, 1)
+    rows = [["when", "n", "share", "yes", "text", 7], [day, 3, 0.5, True, "a", 1], [None, 4]]
+    table = read_rows(workbook(tmp_path / "a.xlsx", s=rows)).table
+    assert table.to_pylist() == [
+        {"when": "2024-05-01", "n": 3, "share": 0.5, "yes": True, "text": "a", "7": 1},
+        {"when": None, "n": 4, "share": None, "yes": None, "text": None, "7": None},
+    ]
+
+
+def test_a_row_of_a_workbook_is_named_as_excel_shows_it(tmp_path: Path) -> None:
+    rows = [[], ["x", "label"], *([n, "ab"[n % 2]] for n in range(5)), [], [9, None]]
+    path = workbook(tmp_path / "a.xlsx", s=rows)
+    with pytest.raises(TaskFileError, match=r"a\.xlsx, row 9"):
+        load_tasks(path, strict=True)
+
+
+def test_without_openpyxl_a_workbook_names_the_extra(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = workbook(tmp_path / "a.xlsx", s=[["x"], [1]])
+    monkeypatch.setitem(__import__("sys").modules, "openpyxl", None)
+    with pytest.raises(MissingExtraError, match="excel"):
+        read_rows(path)
+
+
+@pytest.mark.parametrize("packing", ["lz4", "zstd", "uncompressed"])
+def test_a_feather_file_is_the_table_that_was_written(tmp_path: Path, packing: str) -> None:
+    words = pa.array(["one", "two", None] * 20)
+    table = pa.table(
+        {"text": words.dictionary_encode(), "n": range(60), "tokens": [["a"], [], None] * 20}
+    )
+    feather.write_feather(table, str(tmp_path / "a.feather"), compression=packing, chunksize=7)
+    read = read_rows(tmp_path / "a.feather").table
+    assert read.column("text").to_pylist() == words.to_pylist()
+    assert read.select(["n", "tokens"]).to_pylist() == table.select(["n", "tokens"]).to_pylist()
+
+
+def test_an_arrow_stream_and_views_of_text_are_read(tmp_path: Path) -> None:
+    table = pa.table({"text": pa.array(["a", "a longer text than fits in"], pa.string_view())})
+    sink = io.BytesIO()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    (tmp_path / "a.arrow").write_bytes(sink.getvalue())
+    assert read_rows(tmp_path / "a.arrow").table.column("text").type == pa.string()
+
+
+# Each file once
+
+
+@pytest.mark.parametrize(
+    "ending", ["csv", "tsv", "csv.gz", "jsonl", "json", "parquet", "feather", "conll", "txt"]
+)
+def test_a_sound_file_is_opened_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str
+) -> None:
+    rows = [{"text": f"a text number {n} of them", "label": "ab"[n % 2]} for n in range(30)]
+    cells = [list(rows[0]), *(list(row.values()) for row in rows)]
+    written: dict[str, str | bytes] = {
+        "csv": "".join(",".join(row) + "\n" for row in cells),
+        "tsv": "".join("\t".join(row) + "\n" for row in cells),
+        "csv.gz": gzip.compress("".join(",".join(row) + "\n" for row in cells).encode()),
+        "jsonl": "".join(json.dumps(row) + "\n" for row in rows),
+        "json": json.dumps(rows),
+        "conll": "a\tX\nb\tY\n\n" * 9,
+        "txt": "a b\nb c\n" * 9,
+    }
+    for split in ("train", "dev"):
+        path = tmp_path / f"{split}.{ending}"
+        if ending == "parquet":
+            parquet.write_table(pa.Table.from_pylist(rows), path)
+        elif ending == "feather":
+            feather.write_feather(pa.Table.from_pylist(rows), str(path))
+        else:
+            content = written[ending]
+            path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    opened: list[str] = []
+    open_file = os.open
+
+    def counted(path: Path, *more: int) -> int:
+        opened.append(Path(path).name)
+        return open_file(path, *more)
+
+    monkeypatch.setattr("taskmix.files._plain.os.open", counted)
+    load_tasks(tmp_path)
+    assert sorted(opened) == [f"dev.{ending}", f"train.{ending}"]

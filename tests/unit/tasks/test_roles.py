@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 from taskmix.errors import TaskFileError
-from taskmix.tasks import Question, load_tasks, tables_as_tasks
+from taskmix.tasks import Question, Task, load_tasks
 from taskmix.tasks._columns._dates import dates_of
 from taskmix.tasks._columns._roles import role_of
 from taskmix.tasks._columns._stack import StackedFiles
@@ -147,13 +149,6 @@ def test_every_column_is_of_one_kind(name: str, cells: list[object], kind: str) 
     assert role_of(stacked({name: cells}, typed=True), name).kind == kind
 
 
-def test_a_column_of_blank_cells_in_csv_is_empty_and_no_feature(tmp_path: Path) -> None:
-    rows = [f"{place % 7},,{'ab'[place % 2]}" for place in range(30)]
-    (tmp_path / "train.csv").write_text("x,nothing,label\n" + "\n".join(rows) + "\n")
-    tasks = load_tasks(tmp_path)
-    assert tasks[0].reading.left_out == (("nothing", "no values"),)
-
-
 def test_an_id_that_differs_in_most_rows_is_left_out_and_groups_are_not(tmp_path: Path) -> None:
     names = ("patient_id", "room_id", "body_mass_index")
     rows = [
@@ -168,14 +163,111 @@ def test_an_id_that_differs_in_most_rows_is_left_out_and_groups_are_not(tmp_path
     assert kept[0].reading.columns == ("patient_id", "room_id")
 
 
-def test_a_column_that_cannot_be_read_is_refused_only_where_it_is_an_input() -> None:
-    mixed = {"x": [1, 2] * 20, "odd": [[1], [2]] * 20, "label": ["a", "b"] * 20}
-    other = {"x": [1, 2], "odd": ["one", "two"], "label": ["a", "b"]}
-    tables = {"train": pa.table(mixed), "dev": pa.table(other)}
-    with pytest.raises(TaskFileError, match="`odd` should be of one type"):
-        tables_as_tasks({"a": tables})
-    texts = {
-        split: table.append_column("text", [[f"some words of row {n}" for n in range(len(table))]])
-        for split, table in tables.items()
+# Which columns are inputs: text by what it is, and no names or numbers of rows.
+
+WORDS = ("the film was", "a book about", "we liked the", "nobody knows the", "in the old")
+
+
+def sentences(count: int) -> list[str]:
+    return [f"{WORDS[place % 5]} number {place} of them" for place in range(count)]
+
+
+def table(tmp_path: Path, columns: dict[str, Sequence[object]], split: str = "train") -> None:
+    count = len(next(iter(columns.values())))
+    columns = {**columns, "label": ["ab"[place % 2] for place in range(count)]}
+    rows = [",".join(columns), *(",".join(map(str, row)) for row in zip(*columns.values()))]  # noqa: B905
+    tmp_path.mkdir(parents=True, exist_ok=True)
+    (tmp_path / f"{split}.csv").write_text("\n".join(rows) + "\n")
+
+
+def features(task: Task) -> list[str]:
+    names: list[str] = task.splits["train"].inputs.column_names
+    return names
+
+
+@pytest.mark.parametrize("name", ["Text", "TEXT", "Review", "sentence", "body", "what_they_said"])
+def test_the_only_column_of_sentences_is_the_text_whatever_it_is_called(
+    tmp_path: Path, name: str
+) -> None:
+    table(tmp_path, {name: sentences(40), "stars": [place % 5 for place in range(40)]})
+    (task,) = load_tasks(tmp_path)
+    assert (task.inputs, task.columns) == ("text", (name,))
+    assert task.reading.left_out == (("stars", "beside the text"),)
+
+
+@pytest.mark.parametrize(
+    ("names", "order"),
+    [
+        (("hypothesis", "Premise"), ("Premise", "hypothesis")),
+        (("sentence2", "sentence1"), ("sentence1", "sentence2")),
+        (("text_a", "text_b"), ("text_a", "text_b")),
+        (("Text2", "Text"), ("Text", "Text2")),
+    ],
+)
+def test_two_columns_of_sentences_with_usual_names_are_a_pair(
+    tmp_path: Path, names: tuple[str, str], order: tuple[str, str]
+) -> None:
+    table(tmp_path, {name: sentences(30) for name in names})
+    (task,) = load_tasks(tmp_path)
+    assert (task.inputs, task.columns) == ("pair", order)
+
+
+def test_two_columns_of_sentences_that_are_no_pair_have_to_be_told_apart(tmp_path: Path) -> None:
+    table(tmp_path, {"summary": sentences(30), "story": sentences(30)})
+    with pytest.raises(TaskFileError, match=r"columns summary, story .*as text columns, or `text`"):
+        load_tasks(tmp_path)
+    assert load_tasks(tmp_path, text=["story"])[0].columns == ("story",)
+
+
+SHUFFLED = np.random.default_rng(0).permutation(40).tolist()
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("who", [f"user-{place}" for place in range(39)] + ["user-0"]),
+        ("n", list(range(40))),
+        ("n", [place + 1 for place in SHUFFLED]),
+        ("n", [f"{place}.0" for place in range(1, 41)]),
+        ("at", list(range(5000, 5040))),
+        ("id", [7 * place for place in SHUFFLED]),
+        ("order_id", [10.5 * place for place in SHUFFLED]),
+        ("PassengerId", [7 * place for place in SHUFFLED]),
+        ("Unnamed: 0", [7 * place for place in SHUFFLED]),
+    ],
+)
+def test_names_and_numbers_of_rows_are_no_features(
+    tmp_path: Path, name: str, values: list[object]
+) -> None:
+    table(tmp_path, {name: values, "x": [place % 7 for place in range(40)]})
+    tasks = load_tasks(tmp_path)
+    assert features(tasks[0]) == ["x"]
+    assert any(f"`{name}`" in note and "was left out" in note for note in tasks.notes)
+    assert [column for column, _ in tasks[0].reading.left_out] == [name]
+    assert features(load_tasks(tmp_path, features=[name, "x"])[0]) == [name, "x"]
+
+
+def test_row_numbers_that_begin_afresh_in_every_file_are_no_features(tmp_path: Path) -> None:
+    for split, count in (("train", 30), ("dev", 12)):
+        columns = {"n": list(range(count)), "id": [9 * place for place in range(count)]}
+        table(tmp_path, {**columns, "x": [place % 7 for place in range(count)]}, split)
+    assert features(load_tasks(tmp_path)[0]) == ["x"]
+
+
+def test_measurements_that_happen_to_differ_stay(tmp_path: Path) -> None:
+    columns: dict[str, Sequence[object]] = {
+        "weight": np.random.default_rng(1).normal(size=40).tolist(),
+        "income": [1000 + 37 * place for place in SHUFFLED],
+        "group_id": [place % 4 for place in range(40)],
+        "grid": [7 * place for place in SHUFFLED],
     }
-    assert tables_as_tasks({"a": texts})["a"].inputs == "text"
+    table(tmp_path, columns)
+    assert features(load_tasks(tmp_path)[0]) == [*columns]
+
+
+def test_categories_that_train_does_not_have_are_noted_with_the_first(tmp_path: Path) -> None:
+    table(tmp_path, {"x": ["red", "blue"] * 10})
+    table(tmp_path, {"x": ["red", "green", "pink", "green"]}, "dev")
+    (note,) = load_tasks(tmp_path).notes
+    assert "`x`: 3 rows outside train have values that train does not have" in note
+    assert "the first is 'green' in dev.csv, line 3" in note

@@ -68,13 +68,6 @@ def test_the_error_names_the_argument_that_is_missing(tmp_path: Path) -> None:
     assert "user, name, town" in str(caught.value)
 
 
-def test_one_column_beside_the_task_is_the_sequences(tmp_path: Path) -> None:
-    lines = [f"{task},{word}" for task, words in ROWS.items() for word in words]
-    (tmp_path / "rows.csv").write_text("\n".join(["language,name", *lines]))
-    found = train_symbols(tmp_path / "rows.csv", task_column="language", symbols="characters")
-    assert list("roma") in found["Greek"]
-
-
 def test_a_file_is_read_in_the_order_of_its_rows(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     path.write_text("task,sequence\nb,x y\na,z\nb,y\n")
@@ -90,11 +83,3 @@ def test_a_file_is_read_in_the_order_of_its_rows(tmp_path: Path) -> None:
     np.testing.assert_array_equal(
         read_sequences(vectors).sequences[0], np.array([[1.0, np.nan], [2.0, 3.5]])
     )
-
-
-def test_a_folder_has_the_sequences_of_the_tasks_its_files_are_called_after(tmp_path: Path) -> None:
-    for task, words in ROWS.items():
-        (tmp_path / f"{task}.txt").write_text("\n".join(words))
-    found = read_sequences(tmp_path)
-    assert found.tasks == ["Greek"] * 24 + ["Irish"] * 24
-    assert found.sequences[-1] == ["doyle"]

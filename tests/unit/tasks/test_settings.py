@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from taskmix.errors import InputError, OptionError, TaskFileError
+from taskmix.errors import InputError, TaskFileError
 from taskmix.tasks import load_tasks
 
 
@@ -46,12 +46,6 @@ def test_a_task_toml_above_holds_for_all_and_the_inner_one_goes_before_it(tmp_pa
     (tmp_path / "b" / "task.toml").write_text('metric = "matthews"\n')
     assert [task.metric for task in load_tasks(tmp_path)] == ["macro_f1", "matthews"]
     assert [task.metric for task in load_tasks(tmp_path, metric="auc")] == ["auc", "auc"]
-
-
-def test_task_toml_may_name_several_labels(tmp_path: Path) -> None:
-    text_task(tmp_path / "a")
-    (tmp_path / "a" / "task.toml").write_text('label = ["group", "score"]\n')
-    assert load_tasks(tmp_path).names == ("a/group", "a/score")
 
 
 def test_entries_make_tasks_of_the_rows_with_their_labels(tmp_path: Path) -> None:
@@ -118,39 +112,6 @@ def test_targets_of_other_entries_are_no_features(tmp_path: Path) -> None:
         assert task.splits["train"].inputs.column_names == ["x"]
 
 
-def test_an_entry_may_name_one_of_several_tables_and_a_task_column(tmp_path: Path) -> None:
-    for name in ("one", "two"):
-        (tmp_path / f"{name}.csv").write_text("who,x,y\n" + "u,1,0\nv,2,1\n" * 10)
-    path = settings_file(
-        tmp_path,
-        '[[task]]\nname = "t"\nfile = "two.csv"\ntask_column = "who"\nlabel = "y"\n',
-    )
-    assert load_tasks(tmp_path, settings=path).names == ("t/u", "t/v")
-    assert load_tasks(tmp_path, settings=path, tasks=["t/v"]).names == ("t/v",)
-
-
-def test_the_source_of_entries_may_be_a_file(tmp_path: Path) -> None:
-    (tmp_path / "t.csv").write_text("x,label\n" + "1,0\n2,1\n" * 10)
-    path = settings_file(tmp_path, '[[task]]\nname = "t"\n')
-    assert load_tasks(tmp_path / "t.csv", settings=path).names == ("t",)
-    path = settings_file(tmp_path, '[[task]]\nname = "t"\nfolder = "a"\n')
-    with pytest.raises(TaskFileError, match="where the source is a folder"):
-        load_tasks(tmp_path / "t.csv", settings=path)
-
-
-def test_sequences_by_settings(tmp_path: Path) -> None:
-    (tmp_path / "names.csv").write_text("language,name\n" + "x,ab\ny,c\n" * 10)
-    path = settings_file(
-        tmp_path,
-        '[[task]]\nname = "n"\nfile = "names.csv"\nsequence = "name"\nsymbols = "characters"\n'
-        'task_column = "language"\n[[task]]\nname = "all"\nsequence = "name"\n',
-    )
-    tasks = load_tasks(tmp_path, settings=path)
-    assert tasks.names == ("n/x", "n/y", "all")
-    assert tasks["n/x"].splits["train"].inputs.column("symbols")[0].as_py() == ["a", "b"]
-    assert tasks["all"].kind == "sequences"
-
-
 def test_numbers_and_truth_may_be_labels_without_quotes(tmp_path: Path) -> None:
     rows = [{"text": f"{n}", "3": n % 3, "sure": n % 2 == 0} for n in range(24)]
     jsonl(tmp_path / "train.jsonl", rows)
@@ -186,22 +147,6 @@ def test_a_bad_task_toml_gets_one_sentence(tmp_path: Path, text: str, sentence: 
     assert "task.toml" in str(caught.value)
 
 
-def test_a_task_toml_that_is_no_text_is_refused(tmp_path: Path) -> None:
-    text_task(tmp_path)
-    path = tmp_path / "task.toml"
-    path.write_bytes(b"label = 'a'\nx = '\xff'")
-    with pytest.raises(TaskFileError, match="line 2") as caught:
-        load_tasks(tmp_path)
-    assert caught.value.row == 2
-    path.write_bytes(b"#" * 2**21)
-    with pytest.raises(TaskFileError, match="more than"):
-        load_tasks(tmp_path)
-    path.unlink()
-    path.mkdir()
-    with pytest.raises(TaskFileError, match="plain file"):
-        load_tasks(tmp_path)
-
-
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
@@ -230,23 +175,3 @@ def test_a_path_that_leaves_the_source_is_refused(tmp_path: Path, key: str, path
     settings = settings_file(tmp_path, f'[[task]]\nname = "a"\n{key} = "{path}"\nlabel = "group"\n')
     with pytest.raises(TaskFileError, match="should lie inside the source folder"):
         load_tasks(tmp_path / "source", settings=settings)
-
-
-def test_a_link_inside_the_source_is_followed(tmp_path: Path) -> None:
-    text_task(tmp_path / "a")
-    (tmp_path / "link").symlink_to(tmp_path / "a")
-    path = settings_file(tmp_path, '[[task]]\nname = "t"\nfolder = "link"\nlabel = "group"\n')
-    assert load_tasks(tmp_path, settings=path).names == ("t",)
-
-
-def test_a_folder_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    path = settings_file(tmp_path, '[[task]]\nname = "t"\nfolder = "b"\n')
-    with pytest.raises(TaskFileError, match="'b' of task 't'"):
-        load_tasks(tmp_path, settings=path)
-
-
-def test_label_columns_are_named_in_one_place(tmp_path: Path) -> None:
-    text_task(tmp_path)
-    path = settings_file(tmp_path, '[[task]]\nname = "t"\nlabel = "group"\n')
-    with pytest.raises(OptionError, match="Found both"):
-        load_tasks(tmp_path, settings=path, label=["group"])

@@ -1,16 +1,28 @@
+"""The rare class with a task that helps and one that harms."""
+
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
+from sklearn.datasets import load_digits
 
-from taskmix.errors import InputError
-from taskmix.numerics import adjusted_mutual_information
-from taskmix.tasks import MISSING, Split, Task, TaskSet, load_tasks, simulate_tasks, write_tasks
+from taskmix.tasks import (
+    Split,
+    Task,
+    TaskSet,
+    digits_tasks,
+    load_tasks,
+    simulate_imbalanced,
+    simulate_tasks,
+    write_tasks,
+)
 
 TAGS = ("O", "B-LOC", "B-PER", "I-LOC", "I-PER")
 
@@ -71,29 +83,11 @@ def test_labels_follow_the_matrix_of_the_document() -> None:
         np.testing.assert_allclose(shares, [0.7 if i == j else 0.1 for j in range(4)], atol=0.015)
 
 
-def test_the_information_is_that_of_the_rows_to_train_on() -> None:
-    task = classes()
-    found = made(task, count=3, alpha=[0.4, 0.7, 0.9])
-    for place, artificial in enumerate(found.tasks[1:]):
-        wanted = adjusted_mutual_information(
-            task.splits["train"].targets, artificial.splits["train"].targets
-        )
-        assert found.information[place] == pytest.approx(wanted)
-    assert np.all(np.diff(found.information) > 0)
-
-
 @settings(max_examples=15, deadline=None)
 @given(st.floats(0.02, 0.98), st.integers(4, 7))
 def test_a_wanted_information_is_met(wanted: float, labels: int) -> None:
     found = made(classes(3000), count=1, ami=wanted, labels=labels)
     assert found.information[0] == pytest.approx(wanted, abs=0.01)
-
-
-@pytest.mark.parametrize("labels", [2, 3, 9])
-def test_fewer_and_more_labels_than_the_real_task(labels: int) -> None:
-    found = made(classes(), count=1, alpha=0.9, labels=labels)
-    assert len(found.tasks[1].labels) == labels
-    assert set(found.tasks[1].splits["train"].targets) == set(range(labels))
 
 
 def test_unbalanced_tasks_have_the_rows_they_were_promised() -> None:
@@ -105,13 +99,6 @@ def test_unbalanced_tasks_have_the_rows_they_were_promised() -> None:
     assert flat[0] == flat[1][:300]
     assert all(split == "train" or len(found.tasks[0].splits[split].targets) == 200
                for split in found.tasks[0].splits)  # fmt: skip
-
-
-def test_rows_without_a_label_stay_without() -> None:
-    task = classes()
-    task.splits["train"].targets[5:9] = MISSING
-    found = made(task, count=1, alpha=0.9)
-    assert found.tasks[1].splits["train"].targets[5:9].tolist() == [MISSING] * 4
 
 
 @pytest.mark.parametrize("task", [tagging(400), classes(60)])
@@ -128,41 +115,83 @@ def test_a_folder_that_is_written_is_read_back_equal(task: Task, tmp_path: Path)
             assert read.splits[name].inputs.to_pylist() == split.inputs.to_pylist()
 
 
-def test_a_regression_is_read_back_equal(tmp_path: Path) -> None:
-    table = pa.table({"a": [1.5, 2.5, 3.5, 4.5], "b": ["x", "y", "x", "y"]})
-    split = Split(table, np.array([0.25, 1.75, 2.5, 3.125]))
-    task = Task(name="r", kind="regression", inputs="table", labels=(), metric="rmse", source="r",
-                splits={"train": split, "dev": split})  # fmt: skip
-    write_tasks(TaskSet((task,)), tmp_path / "out")
-    (read,) = load_tasks(tmp_path / "out")
-    assert read.splits["train"].targets.tolist() == split.targets.tolist()
-    assert read.metric == "rmse"
+# The rare class with a task that helps and one that harms.
 
 
-def test_nothing_is_written_over(tmp_path: Path) -> None:
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out" / "mine.txt").write_text("mine")
-    with pytest.raises(InputError, match="new, empty"):
-        write_tasks(made(classes(), count=1, alpha=0.5).tasks, tmp_path / "out")
-    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+def world(seed: int = 0, **sizes: int) -> TaskSet:
+    return simulate_imbalanced(**sizes, generator=np.random.default_rng(seed))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"alpha": 1.5}, {"alpha": -0.1}, {"alpha": [0.5]}, {"alpha": 0.5, "ami": 0.5}, {},
-        {"ami": 1.2}, {"ami": -0.5}, {"alpha": 0.5, "labels": 1}, {"alpha": 0.5, "samples": 0},
-        {"alpha": 0.5, "samples": 10_000}, {"alpha": 0.5, "count": 0},
-    ],
-)  # fmt: skip
-def test_bad_options_are_told(options: dict[str, object]) -> None:
-    with pytest.raises(InputError):
-        made(classes(), **{"count": 2, **options})
+def directions(tasks: TaskSet) -> dict[str, np.ndarray]:  # type: ignore[type-arg]
+    """Of each task, the mean of the positive rows minus that of the others, of length one."""
+    found = {}
+    for task in tasks:
+        split = task.splits["train"]
+        rows = np.stack([split.inputs.column(n).to_numpy() for n in split.inputs.column_names], 1)
+        apart = rows[split.targets == 1].mean(axis=0) - rows[split.targets == 0].mean(axis=0)
+        found[task.name] = apart / np.linalg.norm(apart)
+    return found
 
 
-def test_a_regression_has_no_labels_to_exchange() -> None:
-    split = Split(pa.table({"a": [1.0, 2.0]}), np.array([1.0, 2.0]))
-    task = Task(name="r", kind="regression", inputs="table", labels=(), metric="rmse", source="r",
-                splits={"train": split})  # fmt: skip
-    with pytest.raises(InputError, match="classes or tags"):
-        made(task, count=1, alpha=0.5)
+def test_the_helping_task_follows_the_targets_direction_and_the_harming_one_does_not() -> None:
+    found = directions(world(rows=20_000, other_rows=20_000))
+    assert found["target"] @ found["helps"] == pytest.approx(0.95, abs=0.04)
+    assert abs(found["target"] @ found["harms"]) < 0.4
+
+
+SHUFFLED = {"shuffled_parity", "shuffled_ten"}
+
+
+def images(tasks: TaskSet, split_name: str) -> dict[str, NDArray[Any]]:
+    """By task, the numbers of the images of a split."""
+    pixels = load_digits().data
+    places = {row.tobytes(): number for number, row in enumerate(pixels)}
+    assert len(places) == len(pixels), "no two images are equal, so pixels name an image"
+    result = {}
+    for task in tasks:
+        table = task.splits[split_name].inputs
+        rows = np.column_stack([column.to_numpy() for column in table.columns])
+        result[task.name] = np.array([places[row.tobytes()] for row in np.ascontiguousarray(rows)])
+    return result
+
+
+def test_there_are_eight_tasks_of_very_different_sizes() -> None:
+    tasks = digits_tasks()
+    assert dict(zip(tasks.names, tasks.sizes.tolist(), strict=True)) == {
+        "ten_digits": 900,
+        "parity": 300,
+        "half": 150,
+        "prime": 80,
+        "loop": 50,
+        "remainder": 30,
+        "shuffled_parity": 900,
+        "shuffled_ten": 600,
+    }
+    for task in tasks:
+        assert (task.sizes["dev"], task.sizes["test"]) == (400, 497)
+        assert set(task.splits["train"].targets) == set(range(len(task.labels)))
+
+
+def test_answers_are_true_of_the_digit_except_where_shuffled() -> None:
+    tasks = digits_tasks()
+    digits = load_digits().target
+    truths = {
+        "ten_digits": digits,
+        "parity": digits % 2,
+        "half": digits >= 5,
+        "prime": np.isin(digits, [2, 3, 5, 7]),
+        "loop": np.isin(digits, [0, 6, 8, 9]),
+        "remainder": digits % 3,
+        "shuffled_parity": digits % 2,
+        "shuffled_ten": digits,
+    }
+    for split_name in ("train", "dev", "test"):
+        for name, rows in images(tasks, split_name).items():
+            targets = tasks[name].splits[split_name].targets
+            agreement = (targets == truths[name][rows]).mean()
+            if name in SHUFFLED:
+                assert agreement < 0.6
+                counts = np.bincount(truths[name][rows])
+                np.testing.assert_array_equal(np.bincount(targets), counts)
+            else:
+                assert agreement == 1.0

@@ -7,7 +7,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
 from taskmix.errors import OptionError, TaskFileError
@@ -50,19 +49,6 @@ def test_prompts_and_answers_are_known_by_their_usual_names(
     assert str(tasks[0].reading) == (
         f"prompt `{prompt}`; answer `{answer}`; exact match; without `id` (beside the prompt)"
     )
-
-
-def test_a_folder_with_labels_is_read_as_before(tmp_path: Path) -> None:
-    rows = [
-        {"question": f"is number {n} a large one", "answer": f"it is a number {n}", "label": n % 2}
-        for n in range(20)
-    ]
-    tasks = load_tasks(folder(tmp_path / "pairs", rows))
-    assert (tasks[0].kind, tasks[0].inputs) == ("classification", "pair")
-    named = load_tasks(
-        folder(tmp_path / "one", [{"prompt": "a b", "answer": "x"}] * 2), label=["answer"]
-    )
-    assert named[0].kind == "classification"
 
 
 def test_an_instruction_has_its_input_after_a_blank_line(tmp_path: Path) -> None:
@@ -133,11 +119,6 @@ def test_columns_that_are_missing_are_told_in_a_sentence(
         load_tasks(folder(tmp_path / "odd", [{"a": "x", "b": "y"}], settings))
 
 
-def test_an_empty_column_of_answers_is_a_slip(tmp_path: Path) -> None:
-    with pytest.raises(TaskFileError, match="`answer` should have words in some rows"):
-        load_tasks(folder(tmp_path / "odd", [{"prompt": "x", "answer": " "}]))
-
-
 @pytest.mark.parametrize(
     ("rows", "settings"),
     [
@@ -164,17 +145,3 @@ def test_tasks_to_write_are_written_to_folders_and_read_again(tmp_path: Path) ->
     tasks = load_tasks(source)
     write_tasks(tasks, tmp_path / "copy")
     assert load_tasks(tmp_path / "copy").content == tasks.content
-
-
-def test_a_table_of_many_tasks_and_tables_in_memory_may_have_answers(tmp_path: Path) -> None:
-    from taskmix.tasks import tables_as_tasks
-
-    rows = [
-        f'{{"task": "{name}", "prompt": "{n}?", "answer": "{name}"}}\n'
-        for n in range(10)
-        for name in "ab"
-    ]
-    (tmp_path / "all.jsonl").write_text("".join(rows))
-    assert load_tasks(tmp_path / "all.jsonl").names == ("a", "b")
-    table = pa.table({"prompt": ["a?"], "answer": ["b"]})
-    assert tables_as_tasks({"x": {"train": table, "dev": table}})["x"].kind == "generation"

@@ -20,8 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from taskmix.tasks._columns._cells import cell_family, cells_of, plain
-from taskmix.tasks._columns._stack import StackedFiles
+from taskmix.tasks._columns._stack import StackedFiles, cell_family, cells_of, plain
 from taskmix.tasks._formats._values import trimmed_cells
 
 DATE_SHARE = 0.95  # of the cells: as for numbers, a few may say that there is no date

@@ -46,9 +46,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from taskmix.errors import TaskFileError
-from taskmix.tasks._columns._cells import cell_family
 from taskmix.tasks._columns._dates import dates_of
-from taskmix.tasks._columns._stack import StackedFiles
+from taskmix.tasks._columns._stack import StackedFiles, cell_family
 from taskmix.tasks._formats._words import quoted
 
 ColumnKind = Literal[

@@ -24,10 +24,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from taskmix.tasks._columns._cells import cell_family, cells_of, plain
-from taskmix.tasks._columns._stack import StackedFiles
-from taskmix.tasks._formats._jsonl import exact_cells
-from taskmix.tasks._formats._readers import Rows
+from taskmix.tasks._columns._stack import StackedFiles, cell_family, cells_of, plain
 from taskmix.tasks._formats._values import LARGEST_EXACT, trimmed_cells
 from taskmix.tasks._formats._words import quoted
 
@@ -80,10 +77,7 @@ def spell(stack: StackedFiles, name: str) -> SpelledColumn:
     )
     if not has_text and not _is_rounded(cells):
         return words_of(cells)
-    parts = [
-        _read_part(part, each, name, is_number=is_number)
-        for part, each in zip(stack.parts, raw, strict=True)
-    ]
+    parts = [_read_part(each, is_number=is_number) for each in raw]
     found = _collect(parts, are_numbers=is_number, column=name)
     families = {
         cell_family(each.type)
@@ -109,11 +103,8 @@ def _is_rounded(cells: pa.ChunkedArray) -> bool:
     return bool((np.abs(cells.drop_null().to_numpy()) >= LARGEST_EXACT).any())
 
 
-def _read_part(part: Rows, cells: pa.ChunkedArray, name: str, *, is_number: bool) -> _Part:
+def _read_part(cells: pa.ChunkedArray, *, is_number: bool) -> _Part:
     if cell_family(cells.type) == "number":
-        if part.format == "jsonl" and _is_rounded(plain(cells)):
-            exact = exact_cells(part.path, part.original.get(name, name), part.byte_limit)
-            return _Part(exact if part.places is None else exact.take(part.places), _exact)
         is_decimal = pa.types.is_decimal(cells.type)  # exact, and floating no more once it is plain
         return _Part(cells if is_decimal else _whole_if_all(plain(cells)), _word)
     column = plain(cells)
@@ -174,14 +165,6 @@ def _word(value: object) -> str:
     if isinstance(value, Decimal):
         return str(int(value)) if value == int(value) else str(value)
     return "" if value != value else repr(value)  # not a number is nothing
-
-
-def _exact(text: object) -> str:
-    """A number of JSON; a whole one without a point, whatever its size."""
-    value = number_of(str(text))
-    if value is not None and value == value.to_integral_value() and value.adjusted() < 100:
-        return str(int(value))
-    return str(text)
 
 
 def _joined(

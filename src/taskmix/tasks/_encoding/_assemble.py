@@ -12,8 +12,7 @@ import torch
 from torch import Tensor
 
 from taskmix.errors import InputError, OptionError
-from taskmix.tasks._encoding._encoded import EncodedSplit, EncodedTask, EncodedTasks
-from taskmix.tasks._encoding._inputs import Inputs
+from taskmix.tasks._encoding._inputs import EncodedSplit, EncodedTask, EncodedTasks, Inputs
 from taskmix.tasks._reading import WRITTEN, InputKind
 from taskmix.tasks._task import Task, TaskSet
 
@@ -119,15 +118,7 @@ def encoded_tasks(
         return EncodedSplit(inputs[rows], targets(task, name), offsets.get(rows), sizes.get(rows))
 
     result = tuple(
-        EncodedTask(
-            name=task.name,
-            kind=task.kind,
-            labels=task.labels,
-            metric=task.metric,
-            source=task.source,
-            splits={name: encoded_split(task, name) for name in task.splits},
-            pieces=pieces if task.kind in WRITTEN else 0,
-        )
+        EncodedTask.of(task, {name: encoded_split(task, name) for name in task.splits}, pieces)
         for task in tasks
     )
     scales = {task.name: _target_scale(task) for task in tasks if task.kind == "regression"}

@@ -21,16 +21,17 @@ from torch import Tensor
 
 from taskmix.errors import RecordError, TaskmixWarning
 from taskmix.files import check_plain, free_memory, make_folder, open_plain, replacing
-from taskmix.tasks._encoding._encoded import EncodedSplit, EncodedTask, EncodedTasks
 from taskmix.tasks._encoding._inputs import (
     DenseInputs,
+    EncodedSplit,
+    EncodedTask,
+    EncodedTasks,
     Inputs,
     PairInputs,
     RaggedInputs,
     SubwordInputs,
     WindowInputs,
 )
-from taskmix.tasks._reading import WRITTEN
 from taskmix.tasks._task import TaskSet
 
 FORMAT = 1  # of an entry and of what every encoding gives: raise it when either changes
@@ -141,17 +142,10 @@ def _restored(text: str, tensors: dict[str, Tensor], tasks: TaskSet) -> EncodedT
             inputs[number], targets, sentences, tensors.get(f"target_bytes/{number}")
         )
 
+    pieces = description["extra"].get("vocabulary_size", 0)
     encoded = tuple(
-        EncodedTask(
-            name=task.name,
-            kind=task.kind,
-            labels=task.labels,
-            metric=task.metric,
-            source=task.source,
-            splits={name: split(position, task.name, name) for name in task.splits},
-            pieces=description["extra"]["vocabulary_size"] if task.kind in WRITTEN else 0,
-        )
-        for position, task in enumerate(tasks)
+        EncodedTask.of(task, {name: split(at, task.name, name) for name in task.splits}, pieces)
+        for at, task in enumerate(tasks)
     )
     return EncodedTasks(
         encoded,

@@ -39,13 +39,11 @@ from taskmix.tasks._encoding._assemble import (
     source_split,
 )
 from taskmix.tasks._encoding._cache import cached, file_hash
-from taskmix.tasks._encoding._encoded import EncodedSplit, EncodedTask, EncodedTasks
 from taskmix.tasks._encoding._frozen import FrozenReader, ReadingPrecision
-from taskmix.tasks._encoding._inputs import DenseInputs
+from taskmix.tasks._encoding._inputs import DenseInputs, EncodedSplit, EncodedTask, EncodedTasks
 from taskmix.tasks._encoding._pooling import Pooling, check_pooling, find_pooling
 from taskmix.tasks._encoding._pretrained import load_pretrained, locate
-from taskmix.tasks._kept import JOINED, KeptByTable
-from taskmix.tasks._task import MISSING, Split, Task, TaskSet
+from taskmix.tasks._task import JOINED, MISSING, KeptByTable, Split, Task, TaskSet
 
 Tell = Callable[[int, int], None]  # texts done, of how many
 
@@ -232,11 +230,11 @@ class FeatureEncoding:
             for key, table in some:
                 rows = torch.tensor([places[text] for text in texts_of(table)], dtype=torch.long)
                 shape = (table.num_rows, _texts_a_row(table), vectors.shape[1])
-                self._keep(key, table, folder, partial(_as_tasks, vectors[rows].view(shape)))
+                self._keep(key, table, folder, partial(_as_tasks, table, vectors[rows].view(shape)))
         for key, table in tagged:
             words, read = reader.read_words(table.column("tokens").to_pylist(), tell)
             has_piece = torch.from_numpy(read.astype(np.int64))
-            self._keep(key, table, folder, partial(_as_tasks, words.unsqueeze(1), has_piece))
+            self._keep(key, table, folder, partial(_as_tasks, table, words.unsqueeze(1), has_piece))
 
 
 def _portions(
@@ -351,15 +349,8 @@ def _as_task(table: pa.Table) -> Task:
     )
 
 
-def _as_tasks(vectors: Tensor, has_piece: Tensor | None = None) -> EncodedTasks:
+def _as_tasks(table: pa.Table, vectors: Tensor, has_piece: Tensor | None = None) -> EncodedTasks:
     """What the cache keeps of a table: its vectors, and of words whether a piece stands for them."""
     targets = torch.empty(0) if has_piece is None else has_piece
-    task = EncodedTask(
-        name="rows",
-        kind="sequences",
-        labels=(),
-        metric="log_loss",
-        source="rows",
-        splits={"rows": EncodedSplit(DenseInputs(vectors), targets)},
-    )
-    return EncodedTasks((task,))
+    splits = {"rows": EncodedSplit(DenseInputs(vectors), targets)}
+    return EncodedTasks((EncodedTask.of(_as_task(table), splits),))

@@ -28,11 +28,9 @@ from numpy.typing import NDArray
 
 from taskmix.tasks._encoding._assemble import SourceSplit, at_least, distinct_tables, encoded_tasks
 from taskmix.tasks._encoding._cache import cached
-from taskmix.tasks._encoding._encoded import EncodedTasks
 from taskmix.tasks._encoding._features import join, texts_of
-from taskmix.tasks._encoding._inputs import DenseInputs
-from taskmix.tasks._kept import KeptByTable
-from taskmix.tasks._task import TaskSet
+from taskmix.tasks._encoding._inputs import DenseInputs, EncodedTasks
+from taskmix.tasks._task import KeptByTable, TaskSet
 
 CHARACTER_RUNS = (2, 3, 4, 5)
 MOST_RUNS = (20_000, 30_000)  # of words and of characters that are known, the most frequent ones

@@ -19,12 +19,10 @@ import torch
 from numpy.typing import NDArray
 
 from taskmix.tasks._encoding._assemble import at_least, distinct_tables, source_split
-from taskmix.tasks._encoding._encoded import EncodedSplit, EncodedTask, EncodedTasks
-from taskmix.tasks._encoding._inputs import DenseInputs
+from taskmix.tasks._encoding._inputs import DenseInputs, EncodedSplit, EncodedTask, EncodedTasks
 from taskmix.tasks._encoding._pretrained import reading_model
 from taskmix.tasks._encoding._subwords import load_tokenizer
-from taskmix.tasks._kept import KeptByTable
-from taskmix.tasks._task import MISSING, TaskSet
+from taskmix.tasks._task import MISSING, KeptByTable, TaskSet
 
 BYTES = 256
 
@@ -76,14 +74,8 @@ class PassageEncoding:
             for key, table in tables.items()
         }
         encoded = tuple(
-            EncodedTask(
-                name=task.name,
-                kind=task.kind,
-                labels=task.labels,
-                metric=task.metric,
-                source=task.source,
-                splits={name: splits[source_split(task, name)] for name in task.splits},
-                pieces=pieces,
+            EncodedTask.of(
+                task, {name: splits[source_split(task, name)] for name in task.splits}, pieces
             )
             for task in tasks
         )

@@ -31,13 +31,11 @@ from taskmix.tasks._encoding._assemble import (
     source_split,
 )
 from taskmix.tasks._encoding._cache import cached
-from taskmix.tasks._encoding._encoded import EncodedTasks
 from taskmix.tasks._encoding._generation import PieceWriter, WrittenSplit
-from taskmix.tasks._encoding._inputs import SubwordInputs
+from taskmix.tasks._encoding._inputs import EncodedTasks, SubwordInputs
 from taskmix.tasks._encoding._pooling import context_length
 from taskmix.tasks._encoding._pretrained import load_pretrained, locate, reading_model, stamp_of
-from taskmix.tasks._kept import KeptByTable
-from taskmix.tasks._task import MISSING, Task, TaskSet
+from taskmix.tasks._task import MISSING, KeptByTable, Task, TaskSet
 
 _COLUMNS = {"text": ("text",), "pair": ("text", "text2"), "tokens": ("tokens",)}
 _WRITTEN = ("prompt", "passage")

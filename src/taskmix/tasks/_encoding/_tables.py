@@ -27,8 +27,7 @@ from numpy.typing import NDArray
 from taskmix.errors import InputError
 from taskmix.tasks._encoding._assemble import SourceSplit, at_least, distinct_tables, encoded_tasks
 from taskmix.tasks._encoding._cache import cached
-from taskmix.tasks._encoding._encoded import EncodedTasks
-from taskmix.tasks._encoding._inputs import DenseInputs
+from taskmix.tasks._encoding._inputs import DenseInputs, EncodedTasks
 from taskmix.tasks._task import TaskSet
 
 

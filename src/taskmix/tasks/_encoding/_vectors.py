@@ -28,10 +28,10 @@ from numpy.typing import NDArray
 
 from taskmix.errors import TaskFileError
 from taskmix.files import UnreadableError, open_plain
-from taskmix.tasks._encoding._vocabulary import PADDING, UNKNOWN
 from taskmix.tasks._formats._streams import DamagedError, FileAllowance, unpacked
 from taskmix.tasks._formats._words import show_place
 
+PADDING, UNKNOWN = 0, 1  # ids; words of a vocabulary begin at 2
 _LONGEST_LINE = 2**22  # bytes; bounds what a hostile file makes us hold
 _BYTES_OF_ROW = 200  # bytes of a word and its array in Python, besides their own
 _BYTES_OF_NUMBER = 32  # bytes of a number while a line is parsed

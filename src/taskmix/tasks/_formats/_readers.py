@@ -11,14 +11,19 @@
 | `.conll`             | a sentence                          | `1`, `2`, ...: lists, one item a token |
 | `.txt`               | a line                              | `line`                                 |
 
-Arrow does the reading. Only where it fails is the file gone over again, slowly, to find the first bad
+Arrow reads tables. Only where it fails is the file gone over again, slowly, to find the first bad
 row and to say what is wrong with it.
+
+A table is read once: in one call by its path, between calls by a hash of the file's bytes. An entry is
+an Arrow file behind the hash of its own bytes. It is written aside and renamed, and one that does not
+match its hash, whatever broke it, is read again from the task file and rewritten.
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
@@ -26,20 +31,18 @@ from typing import Literal, NoReturn
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from taskmix.errors import TaskFileError
+from taskmix.errors import RecordError, TaskFileError
+from taskmix.files import free_memory, make_folder, read_plain, replacing
 from taskmix.tasks._formats._arrow import opened_parquet, read_ipc, read_parquet
-from taskmix.tasks._formats._conll import read_conll, sentence_rows
+from taskmix.tasks._formats._conll import read_conll
 from taskmix.tasks._formats._csv import CsvFile, read_csv
-from taskmix.tasks._formats._json import begins_with_a_list, read_json
-from taskmix.tasks._formats._jsonl import first_keys, read_jsonl
-from taskmix.tasks._formats._streams import CheckedStream, add_note
-from taskmix.tasks._formats._words import bad_file, quoted, show_place
+from taskmix.tasks._formats._json import JsonFile, first_keys
+from taskmix.tasks._formats._streams import CheckedStream, filled_lines, open_file
+from taskmix.tasks._formats._words import Notes, bad_file, quoted, show_path, show_place
 from taskmix.tasks._formats._xlsx import read_xlsx
 
-_BLOCK = 2**20
 _ROWS_LOOKED_AT = 1000
 _NUMBER = re.compile(r"[+-]?(\d+[.,]?\d*|[.,]\d+)([eE][+-]?\d+)?", re.ASCII)
 Format = Literal["jsonl", "json", "csv", "tsv", "xlsx", "parquet", "arrow", "conll", "txt"]
@@ -105,61 +108,49 @@ def read_rows(path: Path, *, byte_limit: int | None = None) -> Rows:
     remarks: list[str] = []
     rows = _read(path, known[1], byte_limit, remarks)
     _check_names(path, rows.table.column_names)
+    pa.default_memory_pool().release_unused()  # what was taken while the file was read
     return rows
 
 
-def _read(path: Path, form: str, byte_limit: int | None, remarks: list[str]) -> Rows:
+def _read(path: Path, form: Format, byte_limit: int | None, remarks: list[str]) -> Rows:
+    rows = Rows(pa.table({}), path, form, byte_limit=byte_limit)
     match form:
-        case "jsonl" if begins_with_a_list(path, byte_limit):
-            add_note(remarks, "is one list, and was read as a JSON document")
-            return _of_json(path, byte_limit, remarks)
-        case "jsonl":
-            table, unusable, mixed = read_jsonl(path, byte_limit, remarks)
-            return Rows(
-                table, path, "jsonl", unusable, byte_limit, mixed=mixed, remarks=tuple(remarks)
+        case "jsonl" | "json":
+            found = JsonFile(path, byte_limit, remarks, expects_lines=form == "jsonl")
+            rows = replace(
+                rows,
+                table=found.table,
+                format="jsonl" if found.has_lines else "json",
+                unusable=found.unusable,
+                mixed=found.mixed,
+                added=found.added,
+                numbers=found.numbers,
             )
-        case "json":
-            return _of_json(path, byte_limit, remarks)
         case "csv" | "tsv":
-            table = read_csv(path, byte_limit, remarks)
-            return Rows(table, path, "csv", {}, byte_limit, typed=False, remarks=tuple(remarks))
+            rows = replace(
+                rows, table=read_csv(path, byte_limit, remarks), format="csv", typed=False
+            )
         case "xlsx":
             book = read_xlsx(path, byte_limit, remarks)
-            return Rows(
-                book.table,
-                path,
-                "xlsx",
-                book.unusable,
-                byte_limit,
+            rows = replace(
+                rows,
+                table=book.table,
+                unusable=book.unusable,
                 mixed=book.mixed,
-                remarks=tuple(remarks),
                 added=book.added,
                 numbers=book.numbers,
             )
         case "parquet":
-            return Rows(read_parquet(path, byte_limit=byte_limit), path, "parquet", {}, byte_limit)
+            rows = replace(rows, table=read_parquet(path, byte_limit=byte_limit))
         case "arrow":
-            return Rows(read_ipc(path, byte_limit), path, "arrow", {}, byte_limit)
+            rows = replace(rows, table=read_ipc(path, byte_limit))
         case "conll":
-            table = read_conll(path, byte_limit, remarks)
-            return Rows(table, path, "conll", {}, byte_limit, remarks=tuple(remarks))
-        case _:
-            table = _read_lines(path, byte_limit, remarks)
-            return Rows(table, path, "txt", {}, byte_limit, remarks=tuple(remarks))
-
-
-def _of_json(path: Path, byte_limit: int | None, remarks: list[str]) -> Rows:
-    found = read_json(path, byte_limit, remarks)
-    return Rows(
-        found.table,
-        path,
-        "jsonl" if found.is_lines else "json",
-        found.unusable,
-        byte_limit,
-        mixed=found.mixed,
-        remarks=tuple(remarks),
-        added=found.added,
-    )
+            table, numbers = read_conll(path, byte_limit, remarks)
+            rows = replace(rows, table=table, numbers=numbers)
+        case "txt":
+            table, numbers = _read_lines(path, byte_limit, remarks)
+            rows = replace(rows, table=table, numbers=numbers)
+    return replace(rows, remarks=tuple(remarks))
 
 
 def column_names(path: Path, *, byte_limit: int | None = None) -> tuple[str, ...]:
@@ -170,8 +161,8 @@ def column_names(path: Path, *, byte_limit: int | None = None) -> tuple[str, ...
     if known[1] == "parquet":
         with opened_parquet(path, byte_limit) as (file, _):
             return tuple(file.schema_arrow.names)
-    if known[1] == "jsonl" and not begins_with_a_list(path, byte_limit):
-        return first_keys(path, byte_limit)
+    if known[1] == "jsonl" and (keys := first_keys(path, byte_limit)) is not None:
+        return keys
     if known[1] in ("csv", "tsv"):
         return tuple(CsvFile(path, byte_limit, []).header)
     return tuple(read_rows(path, byte_limit=byte_limit).table.column_names)
@@ -186,22 +177,18 @@ def _check_names(path: Path, names: list[str]) -> None:
         seen.add(name)
 
 
-def _read_lines(path: Path, byte_limit: int | None, remarks: list[str]) -> pa.Table:
-    """The lines that are not blank."""
+def _read_lines(
+    path: Path, byte_limit: int | None, remarks: list[str]
+) -> tuple[pa.Table, NDArray[np.int64]]:
+    """The lines that are not blank, and their numbers."""
     chunks: list[pa.Array] = []
+    numbers: list[NDArray[np.int64]] = [np.zeros(0, np.int64)]
     with CheckedStream(path, byte_limit=byte_limit, remarks=remarks) as stream:
-        rest = b""
-        while block := stream.read(_BLOCK):
-            whole, end, rest = (rest + block).rpartition(b"\n")
-            if end:
-                chunks.append(_cut_lines(whole))
-        chunks.append(_cut_lines(rest))
-    return pa.table({"line": pa.chunked_array(chunks, pa.string())})
-
-
-def _cut_lines(data: bytes) -> pa.Array:
-    lines = pc.split_pattern(pa.array([data.decode()]), "\n").flatten()
-    return lines.filter(pc.greater(pc.binary_length(pc.utf8_trim_whitespace(lines)), 0))
+        for first, lines in stream.batches():
+            kept = filled_lines(lines)
+            numbers.append(kept + first)
+            chunks.append(pa.array([lines[place] for place in kept], pa.string()))
+    return pa.table({"line": pa.chunked_array(chunks, pa.string())}), np.concatenate(numbers)
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,11 +206,8 @@ class Rows:
         str, ...
     ] = ()  # what was decided about the file: `is`, `has` or another verb first
     added: tuple[str, ...] = ()  # columns that are no part of the rows: `task` or `split`
-    numbers: NDArray[np.int64] | None = (
-        None  # the row of the file, where it cannot be counted again
-    )
+    numbers: NDArray[np.int64] | None = None  # the row of the file, where they are not 1, 2, ...
     places: NDArray[np.int64] | None = None  # which rows were kept, where some were left out
-    original: Mapping[str, str] = field(default_factory=dict)  # names of columns that were renamed
 
     def is_loose(self, name: str) -> bool:
         """Whether the column is text because the file could not say that it is numbers."""
@@ -253,7 +237,10 @@ class Rows:
             place = int(self.places[place])
         if self.numbers is not None:
             return int(self.numbers[place])
-        return next(islice(self._row_numbers(), place, None), place + 1)
+        if self.format != "csv":
+            return place + 1
+        numbers = CsvFile(self.path, self.byte_limit, []).row_numbers()
+        return next(islice(numbers, place, None), place + 1)
 
     def where(self, place: int) -> str:
         """The file and the line or the row, as they may stand in a note."""
@@ -263,15 +250,6 @@ class Rows:
         """Raise the sentence about this file, and about one row of the table."""
         number = None if place is None else self.row_number(place)
         bad_file(self.path, should, found, remedy, number)
-
-    def _row_numbers(self) -> Iterator[int]:
-        if self.format == "conll":
-            yield from sentence_rows(self.path, self.byte_limit)
-        elif self.format in ("csv", "tsv"):
-            yield from CsvFile(self.path, self.byte_limit, []).row_numbers()
-        elif self.format in ("jsonl", "txt"):
-            with CheckedStream(self.path, byte_limit=self.byte_limit) as stream:
-                yield from (n for n, line in enumerate(stream.lines(), 1) if line.strip())
 
 
 def file_format(path: Path) -> tuple[str, Format] | None:
@@ -296,3 +274,91 @@ def refuse_ending(path: Path) -> NoReturn:
         f"{quoted(path.name)}. {remedy}",
         path=path,
     )
+
+
+FORMAT = 4  # of an entry and of what the readers give: raise it when either changes
+_DIGEST = 32
+_NUMBERS = (
+    "\0row"  # the column of an entry that has the numbers of rows; no file has one of that name
+)
+
+
+class TableReader:
+    """Reads each file once."""
+
+    def __init__(self, *, cache: Path | None, byte_limit: int | None, notes: Notes) -> None:
+        self._cache = cache
+        self.byte_limit = byte_limit
+        self._notes = notes
+        self._known: dict[Path, Rows] = {}
+
+    def read(self, path: Path) -> Rows:
+        if path not in self._known:
+            self._known[path] = self._from_cache(path)
+            for remark in self._known[path].remarks:
+                self._notes.add_of_file(remark, path)
+        return self._known[path]
+
+    def _from_cache(self, path: Path) -> Rows:
+        known = file_format(path)
+        if self._cache is None or known is None:
+            return read_rows(path, byte_limit=self.byte_limit)
+        digest = hashlib.sha256()
+        with open_file(path) as file:
+            while block := file.read(2**20):
+                digest.update(block)
+        ending = "".join(path.suffixes[-2:]).lower()
+        key = repr((FORMAT, ending, digest.hexdigest()))
+        entry = self._cache / f"{hashlib.sha256(key.encode()).hexdigest()[:40]}.table"
+        table = _load(entry)
+        if table is not None:
+            return self._restored(path, known[1], table)
+        rows = read_rows(path, byte_limit=self.byte_limit)
+        # One with something odd in it is looked at afresh.
+        if not (rows.unusable or rows.mixed or rows.remarks or rows.added):
+            try:
+                _store(entry, rows)
+            except (
+                RecordError
+            ) as error:  # a full or forbidden disk costs time later, not the call now
+                self._notes.add(f"tables were not kept in {show_path(self._cache)}: {error}")
+        return rows
+
+    def _restored(self, path: Path, form: Format, table: pa.Table) -> Rows:
+        numbers = None
+        if _NUMBERS in table.column_names:
+            numbers = np.asarray(table.column(_NUMBERS).to_numpy(), dtype=np.int64)
+            table = table.drop_columns([_NUMBERS])
+        typed, form = form not in ("csv", "tsv"), "csv" if form == "tsv" else form
+        limit = self.byte_limit
+        return Rows(table, path, form, byte_limit=limit, typed=typed, numbers=numbers)
+
+
+def _store(entry: Path, rows: Rows) -> None:
+    table = rows.table
+    if rows.numbers is not None:
+        table = table.append_column(_NUMBERS, pa.array(rows.numbers))
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table)
+    data = sink.getvalue()
+    make_folder(entry.parent)
+    with replacing(entry, sync=False) as sink:
+        sink.write(hashlib.sha256(data).digest())
+        sink.write(data)
+
+
+def _load(entry: Path) -> pa.Table | None:
+    try:
+        data = read_plain(entry, limit=free_memory() // 2)
+    except (OSError, RecordError):  # not there yet, or not ours to read: then the task file is read
+        return None
+    body = memoryview(data)[_DIGEST:]
+    if hashlib.sha256(body).digest() != data[:_DIGEST]:
+        return None
+    try:
+        table = pa.ipc.open_file(pa.BufferReader(pa.py_buffer(body))).read_all()
+        table.validate(full=True)
+    except (pa.ArrowException, OSError, UnicodeDecodeError):  # another wrote it
+        return None
+    return table

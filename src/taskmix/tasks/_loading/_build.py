@@ -2,11 +2,17 @@
 
 The files of an origin are one stack of rows. A table of two thousand tasks costs little more than a
 table of one, and targets that read the same columns share one table of inputs.
+
+`check_tasks` wants to see the files themselves as tasks are made of them. A `TaskSet` has only what is
+learned from. What a column was taken for, which files were read and where a row stands in them is known
+while they are read, and is handed to whoever watches; nobody pays for it otherwise.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,37 +20,24 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from taskmix.tasks._columns._names import match_column
 from taskmix.tasks._columns._roles import unseen_categories
-from taskmix.tasks._columns._stack import StackedFiles
+from taskmix.tasks._columns._stack import StackedFiles, match_column
 from taskmix.tasks._formats._readers import Rows
-from taskmix.tasks._loading._inputs import (
-    InputPlan,
-    build_inputs,
-    name_columns,
-    remarks_on_cells,
-)
+from taskmix.tasks._formats._words import Notes
+from taskmix.tasks._loading._inputs import InputPlan, build_inputs, name_columns, remarks_on_cells
 from taskmix.tasks._loading._layout import (
     RowLayout,
-    find_split_column,
-    lay_out,
-    read_splits,
-)
-from taskmix.tasks._loading._missing import (
     empty_texts,
     equal_inputs,
+    find_split_column,
+    lay_out,
     leave_out_rows,
+    read_splits,
     remarks_on_target,
 )
 from taskmix.tasks._loading._multilabel import mark_labels
-from taskmix.tasks._loading._notes import Notes
 from taskmix.tasks._loading._sequences import gather_sequences, holds_sequences
-from taskmix.tasks._loading._targets import (
-    Target,
-    choose_metric,
-    keep_labels,
-    settle_labels,
-)
+from taskmix.tasks._loading._targets import Target, choose_metric, keep_labels, settle_labels
 from taskmix.tasks._loading._wanted import (
     Wanted,
     alike,
@@ -54,10 +47,60 @@ from taskmix.tasks._loading._wanted import (
     wanted_as_written,
     with_targets,
 )
-from taskmix.tasks._loading._watching import SeenFiles, watcher
 from taskmix.tasks._reading import WRITTEN, Reading, TaskKind
-from taskmix.tasks._scoring._default import metric_of_imbalance
+from taskmix.tasks._scoring._metrics import metric_of_imbalance
 from taskmix.tasks._task import MISSING, Split, Task
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SeenFiles:
+    """The files of one origin, and what was made of them."""
+
+    stack: StackedFiles
+    tasks: tuple[str, ...]  # ordered by task column, and then by target
+    targets: tuple[str | None, ...]  # columns; None of sequences
+    plans: tuple[InputPlan, ...]  # of each target
+    task_column: str | None
+    split_column: str | None
+    ignored: frozenset[str]
+    layout: RowLayout | None  # None of sequences that were gathered from several rows each
+    classes: NDArray[np.int64] | None  # [row], of the first target, where it has classes
+
+    def place(self, task: str, split: str, row: int) -> int | None:
+        """The row of the stack that is a task's row."""
+        if self.layout is None:
+            return None
+        group = self.tasks.index(task) // len(self.targets)
+        piece = self.layout.pieces[group][split]
+        return int(self.layout.order[piece][row])
+
+    def rows_of(self, split: str) -> NDArray[np.int64]:
+        """Rows of the stack that are in that split of any task."""
+        if self.layout is None:
+            return np.zeros(0, dtype=np.int64)
+        order = self.layout.order
+        parts = [order[group[split]] for group in self.layout.pieces if split in group]
+        return np.sort(np.concatenate([np.zeros(0, dtype=np.int64), *parts]))
+
+
+_watcher: ContextVar[list[SeenFiles] | None] = ContextVar("_watcher", default=None)
+
+
+@contextmanager
+def watching() -> Iterator[list[SeenFiles]]:
+    """The files of all tasks that are made inside, in their order."""
+    seen: list[SeenFiles] = []
+    token = _watcher.set(seen)
+    try:
+        yield seen
+    finally:
+        _watcher.reset(token)
+
+
+def watcher() -> list[SeenFiles] | None:
+    """Where to put what is seen; None where nobody watches."""
+    return _watcher.get()
+
 
 _ONE_LABEL = "all rows of train have the same label"
 

@@ -10,21 +10,21 @@ from typing import Any
 import pyarrow as pa
 
 from taskmix.errors import InputError, OptionError, TaskFileError
-from taskmix.tasks._columns._names import folded_name, match_column, usual_label
+from taskmix.tasks._columns._stack import folded_name, match_column, usual_label
 from taskmix.tasks._formats._readers import (
     FORMATS,
     TABLES,
     Rows,
+    TableReader,
     column_names,
     file_format,
     how_to_convert,
     refuse_ending,
 )
-from taskmix.tasks._formats._words import bad_file, is_too_long, quoted
-from taskmix.tasks._frames._saved import is_saved
+from taskmix.tasks._formats._words import Notes, bad_file, is_too_long, quoted
+from taskmix.tasks._frames import is_saved
 from taskmix.tasks._loading._build import Origin, make_tasks
 from taskmix.tasks._loading._in_memory import hub_parts, origins_in_memory, saved_origin
-from taskmix.tasks._loading._notes import Notes
 from taskmix.tasks._loading._settings import (
     TaskEntry,
     TaskSettings,
@@ -39,7 +39,6 @@ from taskmix.tasks._loading._splits import (
     split_files,
     task_files,
 )
-from taskmix.tasks._loading._table_cache import TableReader
 from taskmix.tasks._loading._wanted import Wanted
 from taskmix.tasks._reading import WITHOUT_TARGETS
 from taskmix.tasks._task import Task

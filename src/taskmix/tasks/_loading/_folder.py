@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from taskmix.errors import InputError, OptionError
-from taskmix.tasks._formats._words import quoted
+from taskmix.tasks._formats._readers import TableReader
+from taskmix.tasks._formats._words import Notes, quoted
 from taskmix.tasks._loading._discover import Loader, some_of
-from taskmix.tasks._loading._notes import Notes
 from taskmix.tasks._loading._settings import Symbols, TaskSettings
-from taskmix.tasks._loading._table_cache import TableReader
 from taskmix.tasks._reading import TaskKind
 from taskmix.tasks._task import TaskSet
 

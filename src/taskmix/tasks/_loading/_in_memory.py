@@ -27,12 +27,18 @@ from numpy.typing import NDArray
 from taskmix.errors import InputError
 from taskmix.extras import load
 from taskmix.tasks._formats._readers import Rows
-from taskmix.tasks._formats._words import quoted
-from taskmix.tasks._frames._pairs import Pairs, are_pairs, columns_of_pairs, pairs_of
-from taskmix.tasks._frames._saved import saved_splits
-from taskmix.tasks._frames._tables import Given, is_table, rows_of
+from taskmix.tasks._formats._words import Notes, quoted
+from taskmix.tasks._frames import (
+    Given,
+    Pairs,
+    are_pairs,
+    columns_of_pairs,
+    is_table,
+    pairs_of,
+    rows_of,
+    saved_splits,
+)
 from taskmix.tasks._loading._build import Origin
-from taskmix.tasks._loading._notes import Notes
 from taskmix.tasks._loading._splits import (
     MAIN_SPLITS,
     divide_rows,

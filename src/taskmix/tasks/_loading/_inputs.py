@@ -12,19 +12,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from taskmix.errors import OptionError
-from taskmix.tasks._columns._cells import cell_family
 from taskmix.tasks._columns._dates import DateColumn, dates_of
-from taskmix.tasks._columns._names import match_column
 from taskmix.tasks._columns._roles import UNUSABLE, ColumnRole, as_pair, role_of
 from taskmix.tasks._columns._spelling import normal_cells
-from taskmix.tasks._columns._stack import StackedFiles
+from taskmix.tasks._columns._stack import StackedFiles, cell_family, match_column
 from taskmix.tasks._formats._readers import Rows
 from taskmix.tasks._formats._words import quoted
 from taskmix.tasks._loading._settings import TaskSettings
-from taskmix.tasks._loading._targets import flatten
 from taskmix.tasks._loading._written import WrittenColumns, build_passages, build_written
 from taskmix.tasks._reading import InputKind
 
@@ -245,21 +241,9 @@ def build_inputs(stack: StackedFiles, plan: InputPlan) -> pa.Table:
 def _build_tokens(stack: StackedFiles, name: str) -> pa.ChunkedArray:
     cells = stack.column(name)
     should = f"`{name}` should be a list of words in every row."
-    if cell_family(cells.type) != "list":
-        stack.bad(0, should, quoted(cells[0].as_py()), _REMEDY)
-    stack.bad_where(pc.is_null(cells), should, "nothing", _REMEDY)
-    lengths = pc.list_value_length(cells)
-    stack.bad_where(pc.equal(lengths, 0), should, "an empty list", _REMEDY)
-    flat = flatten(cells)
-    is_text = cell_family(flat.type) == "text"
-    wrong = pa.array(np.ones(len(flat), dtype=np.bool_))
-    if is_text:
-        wrong = pc.fill_null(pc.match_substring(flat, "\0"), fill_value=True)
-    place = pc.index(wrong, pa.scalar(True)).as_py()
-    if place >= 0:
-        ends = np.cumsum(lengths.to_numpy())
-        row = int(np.searchsorted(ends, place, side="right"))
-        stack.bad(row, should, quoted(flat[place].as_py()), _REMEDY)
+    _, offsets = stack.items(cells, should, words=True)
+    for row in np.flatnonzero(np.diff(offsets) == 0)[:1]:
+        stack.bad(int(row), should, "an empty list", _REMEDY)
     return cells
 
 

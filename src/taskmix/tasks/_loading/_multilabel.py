@@ -26,9 +26,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from taskmix.tasks._columns._cells import cell_family
 from taskmix.tasks._columns._spelling import SpelledColumn, spell, words_of
-from taskmix.tasks._columns._stack import StackedFiles
+from taskmix.tasks._columns._stack import StackedFiles, cell_family
 from taskmix.tasks._formats._words import quoted
 from taskmix.tasks._task import MISSING
 
@@ -149,9 +148,10 @@ def safe_remark(column: str, separator: Separator) -> str:
 
 def are_bracketed(cells: pa.ChunkedArray) -> bool:
     """Whether every cell of text is a list in brackets, as pandas writes lists."""
-    known = pc.utf8_trim_whitespace(cells.drop_null())
-    if not len(known):
-        return False
+    known = cells.drop_null()
+    if not len(known) or known[0].as_py().strip()[:1] != "[":
+        return False  # most columns end here
+    known = pc.utf8_trim_whitespace(known)
     inside = pc.and_(pc.starts_with(known, "["), pc.ends_with(known, "]"))
     return bool(pc.all(inside).as_py())
 
@@ -201,32 +201,21 @@ def refuse_vectors(stack: StackedFiles, column: str, cells: pa.ChunkedArray) -> 
 
 
 def _of_lists(stack: StackedFiles, column: str, cells: pa.ChunkedArray) -> LabelSets:
-    lengths = np.asarray(pc.fill_null(pc.list_value_length(cells), 0).to_numpy(), dtype=np.int64)
-    offsets = np.concatenate(([0], np.cumsum(lengths)))
-    missing = np.asarray(pc.is_null(cells).to_numpy(), dtype=np.bool_)
-    flat = pc.list_flatten(cells).combine_chunks()
-    if not isinstance(flat, pa.Array):  # what has no items has no chunks to combine
-        flat = pa.array([], flat.type)
-    family = cell_family(flat.type)
     should = (
         f"`{column}` should be a list of labels, which are text or whole numbers, in every row."
     )
-    if family == "text":
-        wrong = pc.or_(pc.equal(pc.utf8_trim_whitespace(flat), ""), pc.match_substring(flat, "\0"))
-        wrong = pc.fill_null(wrong, fill_value=True)
-    elif family in ("number", "truth", "nothing"):
-        wrong = pc.is_null(flat, nan_is_null=True)
-    else:
-        wrong = pa.array(np.ones(len(flat), dtype=np.bool_))
-    place = pc.index(wrong, pa.scalar(True)).as_py()
-    if place >= 0:
+    flat, offsets = stack.items(cells, should, may_miss=True)
+    missing = np.asarray(pc.is_null(cells).to_numpy(), dtype=np.bool_)
+    family = cell_family(flat.type)
+    blank = pc.equal(pc.utf8_trim_whitespace(flat), "") if family == "text" else pa.array([False])
+    if (place := pc.index(blank, pa.scalar(True)).as_py()) >= 0:
         row = int(np.searchsorted(offsets, place, side="right")) - 1
         stack.bad(row, should, quoted(flat[place].as_py()), _REMEDY)
     if pa.types.is_floating(flat.type):
         values = flat.to_numpy(zero_copy_only=False)
         if not (np.isfinite(values).all() and (values == np.rint(values)).all()):
             refuse_vectors(stack, column, cells)
-    marks = _as_marks(flat, lengths[~missing]) if family in ("number", "truth") else None
+    marks = _as_marks(flat, np.diff(offsets)[~missing]) if family in ("number", "truth") else None
     if marks is not None:
         count = marks.shape[1]
         sizes = np.zeros(len(missing), dtype=np.int64)

@@ -19,10 +19,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from taskmix.errors import OptionError, TaskFileError
-from taskmix.tasks._columns._cells import cell_family
-from taskmix.tasks._columns._names import match_column
 from taskmix.tasks._columns._spelling import spell
-from taskmix.tasks._columns._stack import StackedFiles
+from taskmix.tasks._columns._stack import StackedFiles, cell_family, match_column
 from taskmix.tasks._formats._readers import read_rows
 from taskmix.tasks._formats._words import bad_file
 from taskmix.tasks._loading._settings import Symbols, TaskSettings

@@ -21,6 +21,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -106,7 +107,7 @@ def divide_rows(
     count: int,
     strata: NDArray[np.int64] | None = None,  # [row], the class or another whole number
     same: NDArray[np.int64] | None = None,  # [row], equal for rows that must not be parted
-) -> NDArray[np.int64]:
+) -> NDArray[np.int8]:
     """[row], the position in `MAIN_SPLITS`: 80, 10 and 10 in a hundred, but never none to train on."""
     return _divide(count, strata, same, parts=3)
 
@@ -126,26 +127,36 @@ def _divide(
     same: NDArray[np.int64] | None,
     *,
     parts: int,
-) -> NDArray[np.int64]:
+) -> NDArray[np.int8]:
     """[row], 0 for what is trained on, then 1 and, of three parts, 2: every tenth each."""
     if same is not None:
-        _, first, unit = np.unique(same, return_index=True, return_inverse=True)
-        _, place = np.unique(first, return_inverse=True)  # units in the order of their first rows
-        own = None if strata is None else strata[np.sort(first)]
-        if len(first) < min(parts, count):  # too few to give each part one
+        firsts = _first_rows(same)
+        is_first = firsts == np.arange(count)
+        if is_first.sum() < min(parts, count):  # too few to give each part one
             return _divide(count, strata, None, parts=parts)
-        return _divide(len(first), own, None, parts=parts)[place[unit]]
-    result = np.zeros(count, dtype=np.int64)
+        own = None if strata is None else strata[is_first]
+        units = _divide(int(is_first.sum()), own, None, parts=parts)
+        return units[np.cumsum(is_first, dtype=np.int32)[firsts] - 1]
+    result = np.zeros(count, dtype=np.int8)
     order = _disorder(count)
     if strata is not None:
-        order = order[np.argsort(strata[order], kind="stable")]
-        _, code, sizes = np.unique(strata, return_inverse=True, return_counts=True)
-        order = order[sizes[code[order]] >= _LEAST_ROWS]
+        code = strata - strata.min(initial=0)
+        order = order[in_order(code[order])]
+        order = order[np.bincount(code)[code[order]] >= _LEAST_ROWS]
         if len(order) < _LEAST_ROWS:  # all classes are rare
             order = _disorder(count)
     for part in range(1, min(parts, count)):
         result[order[part - 1 :: 10]] = part
     return result
+
+
+def _first_rows(same: NDArray[np.int64]) -> NDArray[np.int64]:
+    """[row], the first of those that are equal to it."""
+    is_known = same.max(initial=0) < len(same) and same.min(initial=0) >= 0
+    if is_known and (same[same] == same).all() and (same <= np.arange(len(same))).all():
+        return same
+    _, first, unit = np.unique(same, return_index=True, return_inverse=True)
+    return np.asarray(first[unit], dtype=np.int64)
 
 
 def _disorder(count: int) -> NDArray[np.int64]:
@@ -156,7 +167,13 @@ def _disorder(count: int) -> NDArray[np.int64]:
     state = (np.arange(1, count + 1, dtype=np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
     state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.argsort(state ^ (state >> np.uint64(31)), kind="stable")
+    return np.argsort(state ^ (state >> np.uint64(31)))
+
+
+def in_order(codes: NDArray[Any]) -> NDArray[np.int64]:
+    """The places of some small numbers in their order, those of equal ones as they were."""
+    is_small = codes.max(initial=0) < 2**15  # which numpy sorts in one pass
+    return np.argsort(codes.astype(np.int16) if is_small else codes, kind="stable")
 
 
 def is_hidden(path: Path) -> bool:

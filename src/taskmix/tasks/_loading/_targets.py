@@ -35,9 +35,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from taskmix.errors import OptionError
-from taskmix.tasks._columns._cells import cell_family
 from taskmix.tasks._columns._spelling import SpelledColumn, normal, spell, words_of
-from taskmix.tasks._columns._stack import StackedFiles
+from taskmix.tasks._columns._stack import StackedFiles, cell_family
 from taskmix.tasks._formats._words import quoted
 from taskmix.tasks._loading._multilabel import (
     LabelSets,
@@ -239,33 +238,14 @@ def _read_tags(stack: StackedFiles, column: str, tokens: str | None) -> Target:
     words = stack.column(tokens)
     if cell_family(words.type) != "list":
         stack.bad(0, f"`{tokens}` should be a list of tokens.", quoted(words[0].as_py()), _REMEDY)
-    lengths = np.asarray(pc.list_value_length(cells).to_numpy(), dtype=np.int64)
     stack.bad_where(pc.is_null(words), f"`{tokens}` should be a list.", "nothing", _REMEDY)
+    lengths = np.asarray(pc.list_value_length(cells).to_numpy(), dtype=np.int64)
     others = np.asarray(pc.list_value_length(words).to_numpy(), dtype=np.int64)
     for place in np.flatnonzero(lengths != others)[:1]:
         found = f"{lengths[place]} tags beside {others[place]} tokens"
         stack.bad(int(place), should, found, _REMEDY)
-    offsets = np.concatenate(([0], np.cumsum(lengths)))
-    flat = flatten(cells)
-    if cell_family(flat.type) == "text":
-        wrong = pc.or_(pc.equal(flat, ""), pc.match_substring(flat, "\0"))
-        wrong = pc.fill_null(wrong, fill_value=True)
-    else:
-        wrong = pc.is_null(flat, nan_is_null=True)
-        if cell_family(flat.type) not in ("number", "truth"):
-            wrong = pa.array(np.ones(len(flat), dtype=np.bool_))
-    place = pc.index(wrong, pa.scalar(True)).as_py()
-    if place >= 0:
-        row = int(np.searchsorted(offsets, place, side="right")) - 1
-        stack.bad(row, should, quoted(flat[place].as_py()), _REMEDY)
+    flat, offsets = stack.items(cells, should)
     return Target(column, "tagging", words=words_of(flat), offsets=offsets)
-
-
-def flatten(lists: pa.ChunkedArray) -> pa.Array:
-    """The items of all lists, one after another."""
-    flat = pc.list_flatten(lists).combine_chunks()
-    # What has no items has no chunks to combine.
-    return flat if isinstance(flat, pa.Array) else pa.array([], flat.type)
 
 
 def is_chunked(labels: Sequence[str]) -> bool:

@@ -36,18 +36,18 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from taskmix.errors import TaskFileError
-from taskmix.tasks._columns._names import (
+from taskmix.tasks._columns._roles import ColumnKind, describe_role, role_of
+from taskmix.tasks._columns._spelling import spell
+from taskmix.tasks._columns._stack import (
     USUAL_LABELS,
     USUAL_LABELS_OF_TEXTS,
+    StackedFiles,
     folded_name,
     match_column,
     usual_label,
 )
-from taskmix.tasks._columns._roles import ColumnKind, describe_role, role_of
-from taskmix.tasks._columns._spelling import spell
-from taskmix.tasks._columns._stack import StackedFiles
 from taskmix.tasks._formats._readers import Rows
-from taskmix.tasks._formats._words import show_path, tame
+from taskmix.tasks._formats._words import Notes, show_path, tame
 from taskmix.tasks._loading._inputs import (
     InputPlan,
     plan_inputs,
@@ -55,7 +55,6 @@ from taskmix.tasks._loading._inputs import (
     target_column,
     tokens_column,
 )
-from taskmix.tasks._loading._notes import Notes
 from taskmix.tasks._loading._settings import TaskSettings
 from taskmix.tasks._loading._targets import Target, read_target
 from taskmix.tasks._loading._written import find_written
@@ -331,5 +330,4 @@ def called(part: Rows, wanted: Sequence[str]) -> Rows:
         table=part.table.rename_columns([new.get(name, name) for name in names]),
         unusable={new.get(name, name): why for name, why in part.unusable.items()},
         mixed={new.get(name, name): why for name, why in part.mixed.items()},
-        original={called: name for name, called in new.items()},
     )

@@ -16,9 +16,7 @@ from typing import Any, Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from taskmix.tasks._columns._cells import cell_family
-from taskmix.tasks._columns._names import folded_name, match_column
-from taskmix.tasks._columns._stack import StackedFiles
+from taskmix.tasks._columns._stack import StackedFiles, cell_family, folded_name, match_column
 from taskmix.tasks._formats._words import quoted
 from taskmix.tasks._loading._settings import TaskSettings
 from taskmix.tasks._reading import WRITTEN

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taskmix.tasks._looking._leaks import find_leak
-from taskmix.tasks._looking._row_keys import (
+from taskmix.tasks._row_keys import (
     Keys,
     Labelled,
     RowKeys,
@@ -29,7 +29,7 @@ from taskmix.tasks._looking._row_keys import (
     target_keys,
     token_counts,
 )
-from taskmix.tasks._scoring._default import metric_of_imbalance
+from taskmix.tasks._scoring._metrics import count_classes, metric_of_imbalance
 from taskmix.tasks._task import MISSING, Split, Task, TaskSet
 
 FEW_ROWS = 100  # to train on: with fewer, seeds differ more than ways of training
@@ -134,8 +134,7 @@ def _classes(task: Task, train: Split) -> Iterator[Finding]:
         yield from _label_sets(task, train)
     if task.kind not in ("classification", "tagging"):
         return
-    known = train.targets[train.targets != MISSING].astype(np.int64)
-    counts = np.bincount(known, minlength=len(task.labels))
+    counts = count_classes(train.targets, len(task.labels))
     named = f"Task `{task.name}`"
     if (counts > 0).sum() < 2:
         words = f"{named} has one class only among its rows to train on: nothing can be learned."

@@ -1,8 +1,12 @@
-"""Metrics by name, from what a head gives to one number.
+"""Metrics by name, from what a head gives to one number, and what each row adds to it.
+
+Two models that are scored on the same rows share what is easy and what is hard in these rows, so the
+error of their difference is found row by row: it is that of the mean of the differences of credits,
+which are the value plus the influence of each row on it (`_influence.py`).
 
 A classifier's outputs are logits [row, class], a regressor's are values [row]; of what a model writes
 there are sums and texts (`_written.py`). Where rows have several labels, the targets are marks
-[row, label] beside logits of the same shape (`_label_sets.py`). Rows whose target is
+[row, label] beside logits of the same shape. Rows whose target is
 `MISSING` or NaN are left out. Every metric is a fraction or in the unit of the target, never a
 percentage. Where a metric is not defined it is one of these, so that a run goes on:
 
@@ -15,13 +19,19 @@ percentage. Where a metric is not defined it is one of these, so that a run goes
 | `f1`, `micro_f1`, `macro_f1`, `entity_f1`: nothing right | 0     |
 | `auc`: no class has both positive and negative rows      | NaN   |
 | `average_precision`: the same                            | NaN   |
+
+The metric of classes where nobody has named one: accuracy, unless a constant answer is nearly right.
+
+Of two classes with one in twenty rows, "no" to everything has accuracy 0.95, and all that is learned
+shows in the digits after it. The area under the ROC curve asks whether the rare rows rank above the
+others, whatever their share. Of many classes macro-F1 counts each of them alike.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -29,60 +39,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taskmix.errors import OptionError, ShapeError
-from taskmix.tasks._scoring import _label_sets as sets
-from taskmix.tasks._scoring._entities import entity_counts, keep_offsets
-from taskmix.tasks._scoring._ranking import area_of_ranks, precision_of_ranks
-from taskmix.tasks._scoring._written import (
-    WrittenText,
-    bits_per_byte,
-    exact_match,
-    rouge_l,
-    token_accuracy,
-    word_f1,
-)
+from taskmix.tasks._scoring._entities import keep_offsets, sentence_chunks
+from taskmix.tasks._scoring._influence import OF_ROWS, OF_SETS, Moves, ScoredRows, Values, ratio_of
+from taskmix.tasks._scoring._written import OF_TEXT, WrittenText
 from taskmix.tasks._task import MISSING
 
 Needs = Literal["classes", "scores", "sets", "values", "tags", "pieces", "answers"]
-
-
-@dataclass(frozen=True, eq=False)
-class ScoredRows:
-    """Outputs beside their targets; rows without a target are gone."""
-
-    outputs: NDArray[np.float64]  # [row, class], logits, or [row], values or classes
-    targets: NDArray[Any]  # [row], or marks [row, label] where a row has several labels
-    labels: tuple[str, ...] = ()
-    sentences: NDArray[np.int64] | None = None  # [sentence + 1], where rows are tokens
-
-    @property
-    def are_sets(self) -> bool:
-        """Whether a row may have several labels."""
-        return self.targets.ndim == 2
-
-    @property
-    def are_sound(self) -> bool:
-        """Whether there is something to score, and no output is NaN."""
-        return len(self.targets) > 0 and not np.isnan(self.outputs).any()
-
-    @cached_property
-    def classes(self) -> NDArray[np.int64]:
-        """[row], the class with the largest logit; the first of equals."""
-        found = self.outputs if self.outputs.ndim == 1 else self.outputs.argmax(axis=1)
-        return np.asarray(found, dtype=np.int64)
-
-    @cached_property
-    def log_probabilities(self) -> NDArray[np.float64]:
-        """[row, class]"""
-        shifted = self.outputs - self.outputs.max(axis=1, keepdims=True)
-        result: NDArray[np.float64] = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
-        return result
-
-    @cached_property
-    def counts(self) -> NDArray[np.int64]:
-        """[3, class], how many rows have a class, are taken for it, and both."""
-        right = self.targets[self.classes == self.targets]
-        sides = (self.targets, self.classes, right)
-        return np.stack([np.bincount(rows, minlength=len(self.labels)) for rows in sides])
 
 
 @dataclass(frozen=True)
@@ -92,14 +54,7 @@ class Metric:
     name: str
     higher_is_better: bool
     needs: Needs
-    compute: Callable[[Any], float]  # of `ScoredRows`, or of `WrittenText`
-    # Of logits and marks [row, label], where rows may have several labels; None: not defined for them.
-    of_sets: Callable[[NDArray[Any], NDArray[Any]], float] | None = None
-
-    @property
-    def is_of_sets(self) -> bool:
-        """Whether it can score tasks in which a row may have several labels."""
-        return self.of_sets is not None
+    is_of_sets: bool  # whether it can score tasks in which a row may have several labels
 
     @property
     def is_of_text(self) -> bool:
@@ -130,16 +85,13 @@ def evaluate_outputs(
     >>> round(evaluate_outputs("micro_f1", outputs=logits, targets=marks, labels=("a", "b")), 4)
     0.6667
     """
-    rows, _ = scored_rows(metric, outputs, targets, labels, sentences)
+    rows, _ = _scored_rows(metric, outputs, targets, labels, sentences)
     if not rows.are_sound:
         return float("nan")
-    chosen = find_metric(metric)
-    if rows.are_sets and chosen.of_sets is not None:
-        return float(chosen.of_sets(rows.outputs, rows.targets))
-    return float(chosen.compute(rows))
+    return float(np.mean([_moves(name, rows)[0] for name in metric.split("+")]))
 
 
-def scored_rows(
+def _scored_rows(
     metric: str,
     outputs: NDArray[Any],
     targets: NDArray[Any],
@@ -205,6 +157,58 @@ def _scored_sets(
     return ScoredRows(outputs[kept].astype(np.float64), targets[kept], labels), kept
 
 
+def row_credits(
+    metric: str,
+    *,
+    outputs: NDArray[Any],  # logits [row, class] or [row, word, class]; values [row] or [row, 1]
+    targets: NDArray[Any],  # [row] or [row, word]
+    labels: tuple[str, ...] = (),
+    sentences: NDArray[Any] | None = None,  # [sentence + 1], where every token is a row
+) -> Values:
+    """What each row, or each sentence, adds to `evaluate_outputs`: values whose mean is the metric.
+
+    A row without a target has NaN, so that the places of two models' rows are the same; all of them
+    have where the metric itself is NaN.
+
+    >>> logits, targets = np.array([[2.0, 1.0], [0.0, 3.0], [1.0, 0.0]]), np.array([0, 1, 1])
+    >>> row_credits("accuracy", outputs=logits, targets=targets, labels=("no", "yes")).tolist()
+    [1.0, 1.0, 0.0]
+    >>> row_credits("rmse", outputs=np.array([1.0, 4.0]), targets=np.array([3.0, 4.0])).round(3).tolist()
+    [2.121, 0.707]
+    """
+    rows, kept = _scored_rows(metric, outputs, targets, labels, sentences)
+    units = kept if rows.sentences is None else np.diff(rows.sentences) > 0
+    found = np.full(len(units), np.nan)
+    if rows.are_sound:
+        found[units] = np.mean([_credits(each, rows, units) for each in metric.split("+")], axis=0)
+    return found
+
+
+def _moves(metric: str, rows: ScoredRows) -> Moves:
+    """The value, and the influence of each row, or of entities of each sentence."""
+    if rows.are_sets:
+        return OF_SETS[metric](rows.outputs, rows.targets)
+    if metric == "entity_f1":
+        right, chunks = sentence_chunks(rows.classes, rows.targets, rows.labels, rows.sentences)
+        return ratio_of(2 * right, chunks)
+    return OF_ROWS[metric](rows)
+
+
+def _credits(metric: str, rows: ScoredRows, units: NDArray[np.bool_]) -> Values:
+    """Of each row, or of each sentence that has words to score."""
+    value, influence = _moves(metric, rows)
+    if metric == "entity_f1" and rows.sentences is None:
+        # All of it is one sentence: no row has a share of its own.
+        influence = np.zeros(len(rows.targets))
+    elif metric == "entity_f1":  # an empty sentence has no part in it
+        influence = influence[units] * (units.sum() / len(units))
+    elif rows.sentences is not None:
+        # The influence of a sentence is the sum of those of its words.
+        sums = np.add.reduceat(influence, rows.sentences[:-1][units])
+        influence = sums * (units.sum() / len(influence))
+    return value + influence
+
+
 def evaluate_written(metric: str, text: WrittenText) -> float:
     """The metric of that name for text that a model wrote, or was asked for piece by piece.
 
@@ -219,7 +223,7 @@ def evaluate_written(metric: str, text: WrittenText) -> float:
             f"`{metric}` should be asked of a task with classes or numbers. Found one in which text is "
             f"written. Choose one of {', '.join(fitting)}."
         )
-    return float(chosen.compute(text))
+    return float(np.mean([OF_TEXT[name](text) for name in metric.split("+")]))
 
 
 def find_metric(name: str) -> Metric:
@@ -247,16 +251,8 @@ def find_metric(name: str) -> Metric:
         needs = parts[0].needs
         for decisive in ("answers", "sets", "scores"):
             needs = next((part.needs for part in parts if part.needs == decisive), needs)
-        of_sets = [part.of_sets for part in parts if part.of_sets is not None]
-        return Metric(
-            name,
-            parts[0].higher_is_better,
-            needs,
-            lambda rows: float(np.mean([part.compute(rows) for part in parts])),
-            (lambda outputs, marks: float(np.mean([each(outputs, marks) for each in of_sets])))
-            if len(of_sets) == len(parts)
-            else None,
-        )
+        is_of_sets = all(part.is_of_sets for part in parts)
+        return Metric(name, parts[0].higher_is_better, needs, is_of_sets)
     if name not in METRICS:
         raise OptionError(
             f"`{name}` should be the name of a metric. The metrics are {', '.join(METRICS)}. "
@@ -265,114 +261,110 @@ def find_metric(name: str) -> Metric:
     return METRICS[name]
 
 
-def _accuracy(rows: ScoredRows) -> float:
-    return float((rows.classes == rows.targets).mean())
-
-
-def _f1(rows: ScoredRows) -> float:
-    # Of the second class, the one that is looked for.
-    if len(rows.labels) < 2:
-        return 0.0
-    true, predicted, right = rows.counts[:, 1]
-    return float(2 * right / (true + predicted)) if true + predicted else 0.0
-
-
-def _macro_f1(rows: ScoredRows) -> float:
-    # The mean over the classes that occur, in the targets or among the predictions.
-    true, predicted, right = rows.counts
-    sizes = true + predicted
-    return float((2 * right[sizes > 0] / sizes[sizes > 0]).mean())
-
-
-def _matthews(rows: ScoredRows) -> float:
-    # For any number of classes: Gorodkin, Computational Biology and Chemistry 28 (2004), Eq. 8.
-    true, predicted, right = rows.counts.astype(np.float64)
-    total = true.sum()
-    spread = (total**2 - true @ true) * (total**2 - predicted @ predicted)
-    if spread == 0:
-        return 0.0
-    return float((right.sum() * total - true @ predicted) / np.sqrt(spread))
-
-
-def _correlation(first: NDArray[Any], second: NDArray[Any]) -> float:
-    if np.ptp(first) == 0 or np.ptp(second) == 0:
-        return 0.0
-    # Scaled by the largest deviation first: squares of tiny or huge values stay in range. Centred
-    # twice: the mean of values that are large and close together is rounded.
-    a, b = first - first.mean(), second - second.mean()
-    a, b = a / np.abs(a).max(), b / np.abs(b).max()
-    a, b = a - a.mean(), b - b.mean()
-    return float(np.clip(a @ b / np.sqrt((a @ a) * (b @ b)), -1.0, 1.0))
-
-
-def _pearson(rows: ScoredRows) -> float:
-    return _correlation(rows.outputs, rows.targets.astype(np.float64))
-
-
-def _spearman(rows: ScoredRows) -> float:
-    from scipy.stats import rankdata
-
-    return _correlation(rankdata(rows.outputs), rankdata(rows.targets))
-
-
-def _entity_f1(rows: ScoredRows) -> float:
-    return entity_counts(rows.classes, rows.targets, rows.labels, rows.sentences).f1
-
-
-def _auc(rows: ScoredRows) -> float:
-    return _ranked(rows, area_of_ranks)
-
-
-def _average_precision(rows: ScoredRows) -> float:
-    return _ranked(rows, precision_of_ranks)
-
-
-def _ranked(rows: ScoredRows, area: Callable[[NDArray[Any], NDArray[np.bool_]], float]) -> float:
-    # Two classes: the second against the first. More: the mean of each against the rest (macro
-    # one-vs-rest), over the classes for which there is something to rank.
-    if len(rows.labels) == 2:  # by the difference of logits, which does not saturate
-        return area(rows.outputs[:, 1] - rows.outputs[:, 0], rows.targets == 1)
-    areas = [
-        area(rows.log_probabilities[:, label], rows.targets == label)
-        for label in range(rows.outputs.shape[1])
-    ]
-    defined = [area for area in areas if not np.isnan(area)]
-    return float(np.mean(defined)) if defined else float("nan")
-
-
-def _rmse(rows: ScoredRows) -> float:
-    return float(np.sqrt(np.mean((rows.outputs - rows.targets) ** 2)))
-
-
-def _log_loss(rows: ScoredRows) -> float:
-    return float(-rows.log_probabilities[np.arange(len(rows.targets)), rows.targets].mean())
-
-
-def _not_one_label(rows: ScoredRows) -> float:
-    raise AssertionError("of one label a row, micro F1 is accuracy")
-
-
-METRICS: Mapping[str, Metric] = MappingProxyType(
-    {
-        metric.name: metric
-        for metric in (
-            Metric("accuracy", True, "classes", _accuracy, sets.subset_accuracy),
-            Metric("f1", True, "classes", _f1),
-            Metric("micro_f1", True, "sets", _not_one_label, sets.micro_f1),
-            Metric("macro_f1", True, "classes", _macro_f1, sets.macro_f1),
-            Metric("matthews", True, "classes", _matthews),
-            Metric("pearson", True, "values", _pearson),
-            Metric("spearman", True, "values", _spearman),
-            Metric("entity_f1", True, "tags", _entity_f1),
-            Metric("auc", True, "scores", _auc, sets.auc),
-            Metric("average_precision", True, "scores", _average_precision, sets.average_precision),
-            Metric("rmse", False, "values", _rmse),
-            Metric("log_loss", False, "scores", _log_loss, sets.log_loss),
-            Metric("exact_match", True, "pieces", exact_match),
-            Metric("token_accuracy", True, "pieces", token_accuracy),
-            Metric("word_f1", True, "answers", word_f1),
-            Metric("rouge_l", True, "answers", rouge_l),
-            Metric("bits_per_byte", False, "pieces", bits_per_byte),
-        )
-    }
+_KNOWN: tuple[tuple[str, bool, Needs], ...] = (
+    ("accuracy", True, "classes"),
+    ("f1", True, "classes"),
+    ("micro_f1", True, "sets"),  # of one label a row it is accuracy
+    ("macro_f1", True, "classes"),
+    ("matthews", True, "classes"),
+    ("pearson", True, "values"),
+    ("spearman", True, "values"),
+    ("entity_f1", True, "tags"),
+    ("auc", True, "scores"),
+    ("average_precision", True, "scores"),
+    ("rmse", False, "values"),
+    ("log_loss", False, "scores"),
+    ("exact_match", True, "pieces"),
+    ("token_accuracy", True, "pieces"),
+    ("word_f1", True, "answers"),
+    ("rouge_l", True, "answers"),
+    ("bits_per_byte", False, "pieces"),
 )
+METRICS: Mapping[str, Metric] = MappingProxyType(
+    {name: Metric(name, higher, needs, name in OF_SETS) for name, higher, needs in _KNOWN}
+)
+
+
+def written_credits(
+    metric: str,
+    *,
+    loss: NDArray[Any],  # [row], minus the logarithm of the probability of its pieces
+    right: NDArray[Any],  # [row], pieces that were the first choice
+    pieces: NDArray[Any],  # [row]
+    sizes: NDArray[Any] | None = None,  # [row], the bytes that its pieces spell
+    answers: Sequence[tuple[str, str]] = (),  # [row], the model's and the true one
+) -> NDArray[np.float64]:
+    """What each row adds to `evaluate_written`: values whose mean is the metric; NaN without pieces.
+
+    >>> loss, right, pieces = np.array([0.1, 2.0]), np.array([2, 1]), np.array([2, 2])
+    >>> written_credits("exact_match", loss=loss, right=right, pieces=pieces).tolist()
+    [1.0, 0.0]
+    """
+    known = pieces > 0
+    found = np.full(len(pieces), np.nan)
+    if np.isnan(loss).any():
+        return found
+
+    def of_metric(name: str) -> NDArray[np.float64]:
+        if name == "exact_match":
+            return np.asarray((right == pieces)[known], dtype=np.float64)
+        if name == "bits_per_byte" and (sizes is None or sizes[known].sum() == 0):
+            return np.full(known.sum(), np.nan)
+        ratios = {"token_accuracy": (right, pieces), "loss": (loss, pieces)}
+        ratios["bits_per_byte"] = (loss / math.log(2), pieces if sizes is None else sizes)
+        if name in ratios:
+            value, influence = ratio_of(*(each[known] for each in ratios[name]))
+            return value + influence
+        alone = (
+            WrittenText(answers=(pair,))
+            for pair, is_known in zip(answers, known, strict=True)
+            if is_known
+        )
+        return np.array([evaluate_written(name, text) for text in alone])
+
+    found[known] = np.mean([of_metric(name) for name in metric.split("+")], axis=0)
+    return found
+
+
+RARE = 0.2  # of the rows, of two classes: below it a constant answer has four fifths of the scale
+TIMES_EVEN = 2.0  # even shares, of many classes: from here on the commonest class decides accuracy
+CONSTANT = 0.2  # accuracy of a constant answer: one that has less misleads nobody
+FEWEST_ROWS = 30  # with a label: the shares of fewer are chance
+
+
+def metric_of_imbalance(labels: tuple[str, ...], targets: Mapping[str, NDArray[Any]]) -> str | None:
+    """The metric that the shares of the classes ask for; None where accuracy will do.
+
+    `targets` are those of each split. Two classes that are not both in every split have no area.
+
+    >>> metric_of_imbalance(("no", "yes"), {"train": np.arange(100) < 6})
+    'auc'
+    """
+    if "train" not in targets or len(labels) < 2:
+        return None
+    counts = {split: count_classes(values, len(labels)) for split, values in targets.items()}
+    train = counts["train"]
+    if train.sum() < FEWEST_ROWS:
+        return None
+    if len(labels) == 2:
+        both = all(each.min() > 0 for split, each in counts.items() if each.sum())
+        return "auc" if both and train.min() < RARE * train.sum() else None
+    constant = train.max() / train.sum()
+    return "macro_f1" if constant >= max(TIMES_EVEN / (train > 0).sum(), CONSTANT) else None
+
+
+def class_shares(labels: tuple[str, ...], targets: NDArray[Any]) -> NDArray[np.float64]:
+    """Of the rows with a label, the share of each class.
+
+    >>> class_shares(("no", "yes"), np.array([0, 0, 0, 1, MISSING])).tolist()
+    [0.75, 0.25]
+    """
+    counts = count_classes(targets, len(labels)).astype(np.float64)
+    return np.asarray(counts / max(counts.sum(), 1.0), dtype=np.float64)
+
+
+def count_classes(targets: NDArray[Any], classes: int) -> NDArray[np.int64]:
+    """How many rows have each class; those without one are left out."""
+    known = np.asarray(targets)
+    known = known[known != MISSING].astype(np.int64)
+    return np.asarray(np.bincount(known, minlength=classes), dtype=np.int64)

@@ -16,8 +16,9 @@ import math
 import re
 import string
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 
@@ -50,24 +51,15 @@ class WrittenText:
         )
 
 
-def exact_match(text: WrittenText) -> float:
-    return _share(text.right_rows, text.rows)
-
-
-def token_accuracy(text: WrittenText) -> float:
-    return _share(text.right_pieces, text.pieces)
-
-
-def bits_per_byte(text: WrittenText) -> float:
-    return _share(text.loss / math.log(2), text.bytes)
-
-
-def word_f1(text: WrittenText) -> float:
-    return _mean([_word_f1(found, true) for found, true in text.answers])
-
-
-def rouge_l(text: WrittenText) -> float:
-    return _mean([_rouge_l(found, true) for found, true in text.answers])
+OF_TEXT: Mapping[str, Callable[[WrittenText], float]] = MappingProxyType(
+    {
+        "exact_match": lambda text: _share(text.right_rows, text.rows),
+        "token_accuracy": lambda text: _share(text.right_pieces, text.pieces),
+        "bits_per_byte": lambda text: _share(text.loss / math.log(2), text.bytes),
+        "word_f1": lambda text: _mean([_word_f1(found, true) for found, true in text.answers]),
+        "rouge_l": lambda text: _mean([_rouge_l(found, true) for found, true in text.answers]),
+    }
+)
 
 
 def _share(part: float, whole: int) -> float:

@@ -20,6 +20,7 @@ from taskmix.tasks._task import MISSING, Split, Task
 
 Keys = NDArray[np.uint64]
 _NOTHING, _NOT_A_NUMBER = np.uint64(0x5851F42D4C957F2D), np.uint64(0x14057B7EF767814F)
+_KEYED_ROWS = 2**18  # at a time: keys take several times their memory while they are made
 _EXACT = 2**53  # beyond it a float64 stands for several whole numbers
 
 
@@ -65,18 +66,21 @@ def table_keys(table: pa.Table) -> Keys:
     names = table.column_names
     if "prompt" in names:
         names = [name for name in names if name != "answer"]
-    keys = np.zeros(table.num_rows, dtype=np.uint64)
-    for name in names:
-        keys = _mixed(keys * np.uint64(0x9E3779B97F4A7C15) + column_keys(table.column(name)))
-    return keys
+    parts = [np.zeros(0, dtype=np.uint64)]
+    for start in range(0, table.num_rows, _KEYED_ROWS):
+        some = table.slice(start, _KEYED_ROWS)
+        keys = np.zeros(some.num_rows, dtype=np.uint64)
+        for name in names:
+            keys = _mixed(keys * np.uint64(0x9E3779B97F4A7C15) + column_keys(some.column(name)))
+        parts.append(keys)
+    return np.concatenate(parts)
 
 
-def column_keys(column: pa.ChunkedArray) -> Keys:
+def column_keys(column: pa.ChunkedArray | pa.Array) -> Keys:
     """[cell], equal where the cells are."""
-    if isinstance(column, pa.ChunkedArray):
-        column = column.combine_chunks()
-    if isinstance(column, pa.ChunkedArray):  # it had no chunks to combine
-        column = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+    if isinstance(column, pa.ChunkedArray):  # chunk by chunk: each takes several times its size
+        none = np.zeros(0, dtype=np.uint64)
+        return np.concatenate([none, *(column_keys(chunk) for chunk in column.chunks)])
     kind = column.type
     if pa.types.is_dictionary(kind):
         column = column.cast(kind.value_type)

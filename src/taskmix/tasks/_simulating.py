@@ -1,4 +1,6 @@
-r"""Artificial tasks that are related to a real one as much as one likes.
+"""Worlds in which the truth is known: three kinds of tasks.
+
+Artificial tasks that are related to a real one as much as one likes.
 
     Bettgenhäuser, Hedderich and Klakow, "Learning Functions to Study the Benefit of Multitask
     Learning", 2020, Section 3, Eq. 2 and Algorithm 1.
@@ -11,13 +13,46 @@ one. Where c < k, the label that is kept for the i-th real one is the (i mod c)-
 
 Tags are taken without the difference between `B-` and `I-`: the simulated label is that of a word, as
 in the paper, where training is on IO tags.
+
+A table with a rare class, a task beside it that helps and one that harms.
+
+Rows are vectors of independent normal features. With orthogonal directions w, u, v of length one and
+noise ε, a row of the target is positive where its score is among the highest, so many as are wanted:
+
+    target   w·x + ε                                few rows
+    helps    0.95 w·x + 0.31 u·x + ε                many rows, the same share of positives
+    harms    2 (v₁·x v₂·x + v₃·x v₄·x + v₅·x v₆·x) + ε     many rows, half of them positive
+
+The helping task shows which direction counts. Nothing the harming task needs has to do with w, it
+takes long to learn, and its half of positives gives it the larger gradients, so a shared model is
+filled with what the target cannot use and is at its best when the target is fitted too closely. (A
+task of opposed labels, −w·x, would help: a head of its own turns the sign back.)
+
+Eight tasks from the digits of scikit-learn: a small world in which the truth is known.
+
+1,797 images of 8 x 8 pixels are parted once into 900 to train, 400 for dev and 497 for test, so no
+test image of one task is a training image of another. Six tasks ask something true of a digit, of
+sizes from 900 rows down to 30; they need the same features, so the small ones gain from the others.
+Two have their labels shuffled, in every split: they can only be learned by heart, so they cost the
+shared model capacity, and no score on them can honestly be better than chance.
+
+| task              | asks                               | train |
+|-------------------|------------------------------------|-------|
+| `ten_digits`      | which digit                        | 900   |
+| `parity`          | odd or even                        | 300   |
+| `half`            | below five or not                  | 150   |
+| `prime`           | 2, 3, 5, 7 or not                  | 80    |
+| `loop`            | with a closed loop (0, 6, 8, 9)    | 50    |
+| `remainder`       | the remainder of division by three | 30    |
+| `shuffled_parity` | `parity` with shuffled labels      | 900   |
+| `shuffled_ten`    | `ten_digits` with shuffled labels  | 600   |
 """
 
 from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -253,3 +288,156 @@ def _artificial(
             name: Split(split.inputs, targets[name]) for name, split in template.splits.items()
         },
     )
+
+
+LABELS = ("no", "yes")
+KINSHIP = 0.95  # of the helping task's direction with the target's
+DIRECTIONS = 8  # that are used: fewer features have no room for them
+
+
+def simulate_imbalanced(
+    *,
+    positives: float = 0.06,
+    rows: int = 400,  # of the target to train on
+    other_rows: int = 2000,  # of the others
+    held_rows: int = 1000,  # of each task's dev, and of its test
+    features: int = 30,
+    generator: np.random.Generator,
+) -> TaskSet:
+    """The tasks `target`, `helps` and `harms`, scored by AUC.
+
+    >>> tasks = simulate_imbalanced(rows=500, generator=np.random.default_rng(0))
+    >>> tasks.names, tasks["target"].metric, float(tasks["target"].splits["dev"].targets.mean())
+    (('target', 'helps', 'harms'), 'auc', 0.06)
+    """
+    if not 0 < positives < 1:
+        raise OptionError(f"`positives` should lie between 0 and 1. Found {positives}.")
+    if features < DIRECTIONS:
+        raise OptionError(f"`features` should be at least {DIRECTIONS}. Found {features}.")
+    for name, count in (("rows", rows), ("other_rows", other_rows), ("held_rows", held_rows)):
+        if not 1 <= round(positives * count) < count:
+            raise OptionError(
+                f"`{name}` should be so many that there is a row of each class. Found {count} with a "
+                f"share of {positives} positives."
+            )
+    world = _World(generator, features)
+    return TaskSet(
+        (
+            world.task("target", positives, rows, held_rows),
+            world.task("helps", positives, other_rows, held_rows),
+            world.task("harms", 0.5, other_rows, held_rows),
+        )
+    )
+
+
+class _World:
+    """Directions, by which rows of any task get their scores."""
+
+    def __init__(self, generator: np.random.Generator, features: int) -> None:
+        self.generator = generator
+        # Columns of a random rotation: no single feature says much.
+        self.directions = np.linalg.qr(generator.normal(size=(features, features)))[0]
+
+    def task(self, name: str, positives: float, rows: int, held_rows: int) -> Task:
+        sizes = {"train": rows, "dev": held_rows, "test": held_rows}
+        return Task(
+            name=name,
+            kind="classification",
+            inputs="table",
+            labels=LABELS,
+            metric="auc",
+            source=name,
+            splits={split: self._split(name, positives, size) for split, size in sizes.items()},
+        )
+
+    def _split(self, name: str, positives: float, size: int) -> Split:
+        """As many positives as are wanted, exactly: the rows with the highest scores."""
+        values = self.generator.normal(size=(size, len(self.directions)))
+        scores = self._scores(name, values) + self.generator.normal(size=size)
+        targets = np.zeros(size, dtype=np.int64)
+        targets[np.argsort(scores)[size - round(positives * size) :]] = 1
+        columns = {f"x{place}": values[:, place] for place in range(values.shape[1])}
+        return Split(pa.table(columns), targets)
+
+    def _scores(self, name: str, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        along = values @ self.directions
+        match name:
+            case "target":
+                found = along[:, 0]
+            case "helps":
+                found = KINSHIP * along[:, 0] + np.sqrt(1 - KINSHIP**2) * along[:, 1]
+            case _:
+                found = 2 * (along[:, 2:8:2] * along[:, 3:8:2]).sum(axis=1)
+        return np.asarray(found, dtype=np.float64)
+
+
+_TRAIN, _DEV = 900, 400  # images; the other 497 are for test
+_SEED = 1797  # of the parting and of the shuffled labels: the tasks are the same each time
+
+
+@dataclass(frozen=True)
+class _Question:
+    name: str
+    rows: int  # to train on
+    labels: tuple[str, ...]
+    answer: Callable[[NDArray[Any]], NDArray[Any]]  # digits to class numbers
+    shuffled: bool = False
+
+
+_TEN = tuple("0123456789")
+_QUESTIONS = (
+    _Question("ten_digits", 900, _TEN, lambda digit: digit),
+    _Question("parity", 300, ("even", "odd"), lambda digit: digit % 2),
+    _Question("half", 150, ("below five", "five or more"), lambda digit: digit >= 5),
+    _Question("prime", 80, ("no", "yes"), lambda digit: np.isin(digit, [2, 3, 5, 7])),
+    _Question("loop", 50, ("no", "yes"), lambda digit: np.isin(digit, [0, 6, 8, 9])),
+    _Question("remainder", 30, ("0", "1", "2"), lambda digit: digit % 3),
+    _Question("shuffled_parity", 900, ("even", "odd"), lambda digit: digit % 2, shuffled=True),
+    _Question("shuffled_ten", 600, _TEN, lambda digit: digit, shuffled=True),
+)
+
+
+def digits_tasks() -> TaskSet:
+    """The eight tasks, the same each time; nothing is downloaded.
+
+    >>> digits_tasks().names[:3]
+    ('ten_digits', 'parity', 'half')
+    """
+    from sklearn.datasets import load_digits
+
+    pixels, digits = load_digits(return_X_y=True)
+    generator = np.random.default_rng(_SEED)
+    order = generator.permutation(len(digits))
+    pools = {
+        "train": order[:_TRAIN],
+        "dev": order[_TRAIN : _TRAIN + _DEV],
+        "test": order[_TRAIN + _DEV :],
+    }
+    tasks = []
+    for question in _QUESTIONS:
+        splits = {}
+        for split_name, pool in pools.items():
+            rows = generator.permutation(pool)
+            if split_name == "train":
+                rows = rows[: question.rows]
+            answers = question.answer(digits[rows]).astype(np.int64)
+            if question.shuffled:
+                answers = generator.permutation(answers)
+            splits[split_name] = Split(_table(pixels[rows]), answers)
+        tasks.append(
+            Task(
+                name=question.name,
+                kind="classification",
+                inputs="table",
+                labels=question.labels,
+                metric="accuracy",
+                source=f"scikit-learn digits, {question.name}",
+                splits=splits,
+            )
+        )
+    return TaskSet(tuple(tasks))
+
+
+def _table(pixels: NDArray[Any]) -> pa.Table:  # [image, 64]
+    names = [f"pixel_{row}_{column}" for row in range(8) for column in range(8)]
+    return pa.table({name: pixels[:, i] for i, name in enumerate(names)})

@@ -1,21 +1,36 @@
-"""What has columns, as rows of a file."""
+"""Rows that are not in files: whatever Python holds that has columns, as if a file had been read.
+
+One protocol covers most of it, the Arrow PyCapsule interface (polars, duckdb, pyarrow and others have
+`__arrow_c_stream__`); pandas is gone over column by column, because a column of its objects may hold
+anything. Neither is imported here: whoever gives a frame has done so.
+
+Pairs of an input and a target: arrays `(X, y)`, or a data set of PyTorch that gives both by row.
+
+Folders that `datasets` has written by `save_to_disk`, read without that package.
+
+A saved `Dataset` is a folder with `state.json`, which names its Arrow streams, and `dataset_info.json`,
+which names its classes; a saved `DatasetDict` has such a folder for each split, named in
+`dataset_dict.json`.
+"""
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from taskmix.errors import InputError
-from taskmix.tasks._formats._readers import Rows
+from taskmix.files import UnreadableError, read_plain
+from taskmix.tasks._formats._readers import Rows, read_rows
 from taskmix.tasks._formats._values import table_of_values
-from taskmix.tasks._formats._words import quoted
+from taskmix.tasks._formats._words import bad_file, quoted
 
 _SCALARS = (str, bytes, bool, int, float, complex, np.generic)
 Column = tuple[pa.ChunkedArray, str | None, str | None]  # why it is unusable, or text of a mixture
@@ -276,3 +291,160 @@ def _named(codes: pa.Array, names: Sequence[str]) -> pa.Array:
     places = codes.cast(pa.int64(), safe=False).fill_null(-1).to_numpy(zero_copy_only=False)
     known = (places >= 0) & (places < len(names))
     return pa.array(names, pa.string()).take(pa.array(np.where(known, places, 0), mask=~known))
+
+
+Pairs = tuple[Any, Any]  # inputs and targets, row by row
+
+
+def are_pairs(given: Any) -> bool:
+    """Whether it is `(X, y)` or a data set with a length and rows; not a tuple of such."""
+    if isinstance(given, tuple):
+        return len(given) == 2 and _is_flat(given[1])
+    has_rows = hasattr(given, "__getitem__") and hasattr(given, "__len__")
+    return has_rows and not isinstance(given, str | bytes | list | dict)
+
+
+def _is_flat(targets: Any) -> bool:
+    """Whether it has one value for each row: such are targets, and no data set."""
+    shape = getattr(targets, "shape", None)
+    if shape is not None:
+        return len(shape) == 1
+    if not isinstance(targets, list) or not targets:
+        return False
+    return isinstance(targets[0], str | bool | int | float | np.generic) or (
+        getattr(targets[0], "shape", None) == ()
+    )
+
+
+def pairs_of(name: str, given: Any) -> Pairs:
+    """Inputs and targets; a sentence where there are none for each row."""
+    if isinstance(given, tuple) and len(given) == 2 and len(given[0]) == len(given[1]):
+        return given
+    if isinstance(given, tuple) and are_pairs(given):
+        raise InputError(
+            f"`{name}` should have a target for each row. Found {len(given[0])} rows and "
+            f"{len(given[1])} targets."
+        )
+    try:
+        items = [given[row] for row in range(len(given))]
+        # The letters of a text and the cells of an array are no input with a target.
+        odd = next((item for item in items if not isinstance(item, tuple | list)), None)
+        if odd is not None:
+            raise TypeError(f"a row is of type {type(odd).__name__}")
+        inputs, targets = [item[0] for item in items], [item[1] for item in items]
+    except (TypeError, LookupError) as error:
+        why = "a stream" if is_stream(given) else error
+        raise InputError(
+            f"A data set of `{name}` should have a length and give (input, target) for each row. "
+            f"Found {type(given).__name__} ({why})."
+        ) from error
+    return inputs, targets
+
+
+def columns_of_pairs(name: str, inputs: Any, targets: Any = None) -> dict[str, Any]:
+    """Vectors as columns `x0`, `x1`, ..., texts as `text`; the targets, if there are any, `label`."""
+    label = {} if targets is None else {"label": column_of(list(targets))[0]}
+    if len(inputs) and isinstance(inputs[0], str):
+        return {"text": list(inputs), **label}
+    try:
+        values = np.stack([np.asarray(row, dtype=np.float64) for row in inputs])
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"Inputs of `{name}` should be texts or vectors of one length for a model of ours. Found "
+            f"something else ({error}). Give a `model` that reads them."
+        ) from error
+    if values.ndim != 2:
+        raise InputError(
+            f"Inputs of `{name}` should be texts or vectors for a model of ours. Found arrays of "
+            f"shape {values.shape[1:]}. Give a `model` that reads them."
+        )
+    columns = {f"x{place}": pa.array(values[:, place]) for place in range(values.shape[1])}
+    return {**columns, **label}
+
+
+_STATE, _INFO, _SPLITS = "state.json", "dataset_info.json", "dataset_dict.json"
+_JSON_LIMIT = 16 * 2**20
+_REMEDY = "Save the data set again with `save_to_disk`, or name the folder of one of its splits."
+
+
+def is_saved(folder: Path) -> bool:
+    """Whether a folder is what `save_to_disk` leaves."""
+    one = (folder / _STATE).exists() and (folder / _INFO).exists()
+    return one or (folder / _SPLITS).exists()
+
+
+def saved_splits(folder: Path, *, byte_limit: int | None = None) -> dict[str, Given]:
+    """The splits of a saved data set by name; one that is not divided is under an empty name."""
+    if not (folder / _SPLITS).exists():
+        return {"": saved_rows(folder, byte_limit=byte_limit)}
+    names = _document(folder / _SPLITS).get("splits")
+    if not _are_plain_names(names):
+        bad_file(folder / _SPLITS, "`splits` should name folders.", quoted(names), _REMEDY)
+    return {name: saved_rows(folder / name, byte_limit=byte_limit) for name in names}
+
+
+def saved_rows(folder: Path, *, byte_limit: int | None = None) -> Given:
+    """The rows of a saved data set that is not divided, or of one split."""
+    names = _data_files(folder / _STATE)
+    features = _features(folder / _INFO)
+    tables = [read_rows(folder / name, byte_limit=byte_limit).table for name in names]
+    try:
+        table = pa.concat_tables(tables)
+    except pa.ArrowException as error:
+        should = "The Arrow files of a saved data set should have the same columns."
+        bad_file(folder, should, quoted(str(error)), _REMEDY)
+    known = {name: each for name, each in features.items() if name in table.column_names}
+    named, hidden = name_classes(table, known)
+    plain = [without_nan(column) for column in named.columns]
+    named = pa.table(plain, names=named.column_names) if plain else named
+    return Given(Rows(named, folder, "parquet"), hidden)
+
+
+def _data_files(path: Path) -> list[str]:
+    """The Arrow streams of a data set, in the order of its rows."""
+    state = _document(path)
+    files = state.get("_data_files")
+    listed = files if isinstance(files, list) else []
+    names = [each.get("filename") if isinstance(each, dict) else None for each in listed]
+    if not names or not _are_plain_names(names) or not all(n.endswith(".arrow") for n in names):
+        should = "`_data_files` should name the Arrow files of the folder, each once."
+        bad_file(path, should, quoted(files), _REMEDY)
+    if state.get("_indices_data_files"):
+        should = "A saved data set should have its rows in order."
+        bad_file(path, should, "a selection of rows of another", _REMEDY)
+    return names
+
+
+def _features(path: Path) -> dict[str, Any]:
+    """What the columns are, as far as it matters here: which names their class numbers have."""
+    found = (_document(path).get("features") if path.exists() else None) or {}
+    if not isinstance(found, dict):
+        bad_file(path, "`features` should be a JSON object.", quoted(found), _REMEDY)
+    for column, feature in found.items():
+        names = class_names(feature)
+        if names and not _are_texts(names):
+            should = f"The names of the classes of `{column}` should be a list of texts."
+            bad_file(path, should, quoted(names), _REMEDY)
+    return found
+
+
+def _document(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(read_plain(path, limit=_JSON_LIMIT))
+        json.dumps(found, ensure_ascii=False).encode()  # half of a surrogate pair is no text
+    except (OSError, UnreadableError, ValueError, RecursionError) as error:
+        bad_file(path, "It should be JSON, as `datasets` writes it.", quoted(str(error)), _REMEDY)
+    if not isinstance(found, dict):
+        bad_file(path, "It should be a JSON object.", quoted(found), _REMEDY)
+    return found
+
+
+def _are_plain_names(names: Any) -> TypeGuard[list[str]]:
+    """Different names in the folder itself: others could lead anywhere."""
+    if not _are_texts(names) or len(set(names)) < len(names):
+        return False
+    return not any(name in ("", ".", "..") or set(name) & set("/\\\0") for name in names)
+
+
+def _are_texts(found: Any) -> TypeGuard[list[str]]:
+    return isinstance(found, list) and all(isinstance(each, str) for each in found)

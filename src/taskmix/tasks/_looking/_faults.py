@@ -13,15 +13,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from taskmix.tasks._columns._cells import cell_family
 from taskmix.tasks._columns._dates import dates_of
 from taskmix.tasks._columns._roles import count_values, role_of
-from taskmix.tasks._columns._stack import StackedFiles
-from taskmix.tasks._loading._watching import SeenFiles
+from taskmix.tasks._columns._stack import StackedFiles, cell_family
+from taskmix.tasks._loading._build import SeenFiles
 from taskmix.tasks._looking._leaks import tells_labels
 from taskmix.tasks._looking._look import Finding
-from taskmix.tasks._looking._row_keys import RowKeys, labelled
-from taskmix.tasks._task import MISSING, Task, TaskSet
+from taskmix.tasks._row_keys import RowKeys, labelled
+from taskmix.tasks._scoring._metrics import count_classes
+from taskmix.tasks._task import Task, TaskSet
 
 FEWEST_OF_CLASS = 3  # rows to train on: with fewer, one cannot be told from a slip
 MANY_DOUBLES = 0.05  # of the rows: from here on they count as many rows and say as little as one
@@ -129,11 +129,7 @@ def _contradictions(task: Task, keys: RowKeys, where: Where) -> Iterator[Finding
 
 
 def _rare(task: Task) -> Iterator[Finding]:
-    def counts(split: str) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-        targets = np.asarray(task.splits[split].targets)
-        return np.bincount(targets[targets != MISSING].astype(np.int64), minlength=len(task.labels))
-
-    train = counts("train")
+    train = count_classes(task.splits["train"].targets, len(task.labels))
     few = [label for label, n in zip(task.labels, train, strict=True) if n < FEWEST_OF_CLASS]
     if few:
         words = (
@@ -142,7 +138,7 @@ def _rare(task: Task) -> Iterator[Finding]:
         )
         yield Finding(kind="few of a class", tasks=(task.name,), words=words)
     if "dev" in task.splits and len(task.splits["dev"]):
-        in_dev = counts("dev")
+        in_dev = count_classes(task.splits["dev"].targets, len(task.labels))
         absent = [
             label
             for label, n, have in zip(task.labels, train, in_dev, strict=True)

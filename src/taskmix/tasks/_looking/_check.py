@@ -9,32 +9,87 @@ from which on a column is named. At most 20,000 rows of a split are looked at.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from taskmix.tasks._checking._document import ColumnSeen, FileRead, TaskCheck, TaskRead
-from taskmix.tasks._checking._faults import (
+from taskmix.tasks._columns._dates import dates_of
+from taskmix.tasks._columns._roles import UNUSABLE, ColumnKind, count_values, role_of
+from taskmix.tasks._columns._stack import StackedFiles, cell_family
+from taskmix.tasks._formats._words import quoted, show_path
+from taskmix.tasks._loading._build import SeenFiles, watching
+from taskmix.tasks._loading._folder import load_tasks
+from taskmix.tasks._looking._faults import (
     Where,
     look_at_columns,
     look_at_names,
     look_at_rows,
     look_at_texts,
 )
-from taskmix.tasks._columns._cells import cell_family
-from taskmix.tasks._columns._dates import dates_of
-from taskmix.tasks._columns._roles import UNUSABLE, count_values, role_of
-from taskmix.tasks._columns._stack import StackedFiles
-from taskmix.tasks._formats._words import quoted, show_path
-from taskmix.tasks._loading._folder import load_tasks
-from taskmix.tasks._loading._watching import SeenFiles, watching
 from taskmix.tasks._looking._look import Finding, join_alike, look_at
-from taskmix.tasks._looking._row_keys import RowKeys
-from taskmix.tasks._task import MISSING, Task, TaskSet
+from taskmix.tasks._reading import InputKind, TaskKind
+from taskmix.tasks._row_keys import RowKeys
+from taskmix.tasks._scoring._metrics import count_classes
+from taskmix.tasks._task import Task, TaskSet
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileRead:
+    """A file that tasks were made of."""
+
+    path: str
+    format: str
+    rows: int
+    split: str  # empty where one table has all of them
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskRead:
+    """A task, and what it was taken for."""
+
+    name: str
+    kind: TaskKind
+    inputs: InputKind
+    label: str | None
+    classes: int
+    metric: str
+    by_imbalance: bool  # whether the metric was chosen because one class is so common
+    sizes: Mapping[str, int]  # rows of each split
+
+
+@dataclass(frozen=True, kw_only=True)
+class ColumnSeen:
+    """A column: what it looks like, and what it is used as."""
+
+    name: str
+    kind: ColumnKind
+    use: str  # label, text, feature, task, split, or left out and why
+    values: int = 0  # different ones; 0 where they are not counted
+    missing: float = 0.0  # the share of cells
+    example: str = ""
+    files: int = 1  # sets of files, each of a task or of several, that have it
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskCheck:
+    """All that is known of tasks before training."""
+
+    source: str
+    files: tuple[FileRead, ...]
+    tasks: tuple[TaskRead, ...]
+    columns: tuple[ColumnSeen, ...]
+    notes: tuple[str, ...]  # what was guessed, and how to say otherwise
+    findings: tuple[Finding, ...]
+
+    @property
+    def warnings(self) -> tuple[Finding, ...]:
+        """The findings because of which results may mislead."""
+        return tuple(each for each in self.findings if each.is_warning)
+
 
 _ROWS_READ = 500_000  # to say where rows stand: each time a file is read again up to the row
 _LONGEST_EXAMPLE = 40  # characters
@@ -247,10 +302,13 @@ def shifted_labels(task: Task) -> Iterator[Finding]:
     """Splits whose classes are divided otherwise than in train."""
     if task.kind != "classification" or "train" not in task.splits:
         return
-    train = _counts(task, "train")
+    counts = {
+        split: count_classes(rows.targets, len(task.labels)) for split, rows in task.splits.items()
+    }
+    train = counts["train"]
     for split in ("dev", "test"):
         if split in task.splits:
-            other = _counts(task, split)
+            other = counts[split]
             distance = _variation(train, other)
             if distance is not None:
                 change = np.abs(_shares(train) - _shares(other))
@@ -310,12 +368,6 @@ def _variation(ours: NDArray[np.int64], theirs: NDArray[np.int64]) -> float | No
 
 def _shares(counts: NDArray[np.int64]) -> NDArray[np.float64]:
     return np.asarray(counts / max(counts.sum(), 1), dtype=np.float64)
-
-
-def _counts(task: Task, split: str) -> NDArray[np.int64]:
-    targets = np.asarray(task.splits[split].targets)
-    known = targets[targets != MISSING].astype(np.int64)
-    return np.asarray(np.bincount(known, minlength=len(task.labels)), dtype=np.int64)
 
 
 def _numbers(cells: pa.ChunkedArray) -> NDArray[np.float64]:
