@@ -22,6 +22,7 @@ PACKAGES = {  # what is imported: the package as it is installed, and the extra 
     "numba": ("numba", "sequences"),
     "transformers": ("transformers", "text"),
     "tokenizers": ("tokenizers", "text"),
+    "yaml": ("pyyaml", "text"),
     "gguf": ("gguf", "gguf"),
     "sympy": ("sympy", "laws"),
     "datasets": ("datasets", "hub"),

@@ -13,6 +13,7 @@ from scipy.stats import chisquare
 
 from taskmix.errors import InputError
 from taskmix.numerics import state_from_tree, state_to_tree
+from taskmix.policies import POLICIES as POLICIES_BY_WORD
 from taskmix.policies import (
     AnyPolicy,
     Capped,
@@ -54,6 +55,12 @@ POLICIES: dict[str, Callable[[int], AnyPolicy]] = {
     "exp3s": lambda count: Exp3S(),
     "exp3s, mixture": lambda count: Exp3S(propensity="mixture", beta=0.01, alpha=0.01, eta=0.1),
 }
+
+
+def test_every_policy_that_can_be_typed_is_in_this_suite() -> None:
+    named = {each.policy for each in POLICIES_BY_WORD.values()}
+    assert named <= {type(make(3)) for make in POLICIES.values()}
+
 
 EXTREME = [1e300, -1e300, 0.0, 1.0, -1.0, 1e-300, 5.0, -1e8]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 import torch
@@ -19,36 +19,17 @@ import taskmix.weighting as weighting
 from taskmix.errors import InputError, OptionError, RecordError, ShapeError
 from taskmix.weighting import (
     DBMTL,
-    FAMO,
-    IMTLG,
-    IMTLL,
-    MGDA,
-    MGDAUB,
-    AlignedMTL,
+    WEIGHTINGS,
     AnyWeighting,
     Balanced,
     Balancer,
     BanditMTL,
-    CAGrad,
-    ConFIG,
-    DynamicWeightAverage,
     Equal,
-    ExcessMTL,
-    FairGrad,
     FixedWeights,
-    GeometricMean,
-    GradNorm,
-    GradVac,
     GroupDRO,
     HasOwnScale,
-    NashMTL,
     Needs,
-    PCGrad,
     RandomWeights,
-    SmoothTchebycheff,
-    Tchebycheff,
-    Uncertainty,
-    UPGrad,
 )
 
 TASKS, PARAMETERS, STEPS = 4, 30, 6
@@ -57,42 +38,29 @@ TASKS, PARAMETERS, STEPS = 4, 30, 6
 @dataclass(frozen=True)
 class Case:
     method: AnyWeighting
-    scale: Literal["ignored", "common cancels", "inverse", "counts"]
-    shift: Literal["ignored", "counts"]
-    random: bool = False  # whether the weights are drawn, or an order is
+    scale: str
+    shift: str
 
     @property
     def name(self) -> str:
         return type(self.method).__name__
 
+    @property
+    def random(self) -> bool:
+        """Whether the weights are drawn, or an order is."""
+        return hasattr(self.method, "seed")
 
+
+OPTIONS: dict[
+    str, dict[str, Any]
+] = {  # where the default cannot be, or does nothing in a few steps
+    "fixed": {"weights": (1.0, 2.0, 3.0, 4.0)},
+    "bandit": {"radius": 0.3},
+    "dwa": {"steps_per_epoch": 2},
+}
 CASES = [
-    Case(Equal(), "ignored", "ignored"),
-    Case(FixedWeights(weights=(1.0, 2.0, 3.0, 4.0)), "ignored", "ignored"),
-    Case(BanditMTL(radius=0.3), "counts", "ignored"),
-    Case(Uncertainty(), "counts", "counts"),
-    Case(DynamicWeightAverage(steps_per_epoch=2), "ignored", "counts"),
-    Case(RandomWeights(), "ignored", "ignored", random=True),
-    Case(GeometricMean(), "inverse", "counts"),
-    Case(Tchebycheff(), "common cancels", "ignored"),
-    Case(SmoothTchebycheff(), "counts", "ignored"),
-    Case(IMTLL(), "counts", "counts"),
-    Case(FAMO(), "inverse", "counts"),
-    Case(GroupDRO(), "counts", "ignored"),
-    Case(GradNorm(), "common cancels", "counts"),
-    Case(MGDA(), "common cancels", "ignored"),
-    Case(MGDAUB(), "common cancels", "ignored"),
-    Case(IMTLG(), "inverse", "ignored"),
-    Case(PCGrad(), "common cancels", "ignored", random=True),
-    Case(GradVac(), "common cancels", "ignored", random=True),
-    Case(CAGrad(), "common cancels", "ignored"),
-    Case(NashMTL(), "inverse", "ignored"),
-    Case(AlignedMTL(), "common cancels", "ignored"),
-    Case(UPGrad(), "common cancels", "ignored"),
-    Case(ConFIG(), "inverse", "ignored"),
-    Case(FairGrad(), "common cancels", "ignored"),
-    Case(ExcessMTL(), "ignored", "ignored"),
-    Case(DBMTL(), "inverse", "counts"),
+    Case(each.method(**OPTIONS.get(word, {})), each.scale, each.shift)
+    for word, each in WEIGHTINGS.items()
 ]
 every_method = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 

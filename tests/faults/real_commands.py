@@ -10,6 +10,7 @@ import contextlib
 import hashlib
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -75,6 +76,22 @@ def make_inputs(folder: Path) -> None:
     (folder / "results.csv").write_text("\n".join(table) + "\n")
     words = f"train {folder}/tasks --out {folder}/study --keep {folder}/model --seeds 3 --steps 60"
     must_end([*words.split(), *SMALL.split()], 0)
+    _make_uneven(folder / "uneven")
+    words = f"train {folder}/uneven --out {folder}/uneven_study --seeds 3 --steps 300"
+    must_end([*words.split(), *SMALL.split()], 0)
+
+
+def _make_uneven(folder: Path) -> None:
+    """A task that is learned at once and one that takes long, so that `improve` has a plan to write."""
+    draw = random.Random(0)
+    for name in ("easy", "slow"):
+        (folder / name).mkdir(parents=True)
+        for split, rows in (("train", 800), ("dev", 60)):
+            lines = ["x,y,label"]
+            for _ in range(rows):
+                x, y = draw.uniform(-3, 3), draw.uniform(-3, 3)
+                lines.append(f"{x:.3f},{y:.3f},{int(x > 0 if name == 'easy' else x * y > 0)}")
+            (folder / name / f"{split}.csv").write_text("\n".join(lines) + "\n")
 
 
 def must_end(words: list[str], *codes: int) -> str:
@@ -199,7 +216,7 @@ CASES = (
     ),
     Case(
         "improve",
-        "improve {inputs}/study --write-plan {out}/plan.json",
+        "improve {inputs}/uneven_study --write-plan {out}/plan.json",
         lambda out: document(out / "plan.json"),
         keeps=False,
     ),

@@ -5,6 +5,7 @@ from taskmix.counterfactual._curves import learning_curves
 from taskmix.counterfactual._dynamic import improve_stages
 from taskmix.counterfactual._estimates import (
     Estimator,
+    Range,
     ValueEstimate,
     bernstein,
     compare,
@@ -17,7 +18,7 @@ from taskmix.counterfactual._estimates import (
 )
 from taskmix.counterfactual._faults import Fault, check_log, find_faults
 from taskmix.counterfactual._improve import Improvement, improve_policy
-from taskmix.counterfactual._learn import PolicyLessons, PolicyValue, Range, learn
+from taskmix.counterfactual._learn import PolicyLessons, PolicyValue, learn
 from taskmix.counterfactual._log import Log, log_from_arrays, log_from_batches, log_of_runs
 from taskmix.counterfactual._maximise import Maximum, maximise, maximise_by_cmaes
 from taskmix.counterfactual._statistics import LogStatistics

@@ -25,11 +25,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taskmix.counterfactual._curves import LearningCurves
-from taskmix.counterfactual._estimates import ValueEstimate, compare
+from taskmix.counterfactual._estimates import Range, ValueEstimate, compare
 from taskmix.counterfactual._improve import (
     Improvement,
     checked_logs,
     chosen_entropy,
+    crossed_end,
     curves_of,
     improve_policy,
     joined,
@@ -53,9 +54,10 @@ class StagedImprovement:
 
     begins: NDArray[np.float64]  # [stage], as shares of the run, the first is 0
     probabilities: NDArray[np.float64]  # [stage, task]
-    gain: (
-        ValueEstimate | None
-    )  # over the fixed policy, on rows not learned from; None where not tried
+    # Over the fixed policy, in reward, on rows not learned from; None where not tried.
+    gain: ValueEstimate | None
+    # Over the logged shares, in performance at the end, by rows not learned from.
+    gain_at_end: Range | None
     fixed: Improvement
     reason: str  # why so many stages
 
@@ -104,9 +106,9 @@ def improve_stages(
     if kept:
         best = max(kept, key=lambda one: float(one.gain.low))
         count = len(best.policies)
-        reason = f"{count} stages gain at least {float(best.gain.low):.4g} over the fixed policy."
+        reason = f"{count} stages earn more than the fixed policy, on rows that did not teach them."
         begins = np.arange(count) / count
-        return StagedImprovement(begins, best.policies, best.gain, fixed, reason)
+        return StagedImprovement(begins, best.policies, best.gain, best.gain_at_end, fixed, reason)
     if not tried:
         gain, reason = (
             None,
@@ -117,11 +119,10 @@ def improve_stages(
         )
     else:
         gain = max((one.gain for one in tried), key=lambda one: float(one.low))
-        reason = (
-            f"Stages gain {float(gain.value):.4g}, at least {float(gain.low):.4g}, and end no higher: "
-            "the log cannot tell that they help, so the policy is the fixed one."
-        )
-    return StagedImprovement(np.zeros(1), fixed.probabilities[None], gain, fixed, reason)
+        reason = "Stages are not measurably better here, so the policy is the fixed one."
+    return StagedImprovement(
+        np.zeros(1), fixed.probabilities[None], gain, fixed.gain_at_end, fixed, reason
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +132,7 @@ class _Candidate:
     policies: NDArray[np.float64]  # [stage, task]
     gain: ValueEstimate
     ends: float  # mean performance at the end by the curves; NaN without losses
+    gain_at_end: Range | None  # over the logged shares, by curves of rows that did not teach
 
     @classmethod
     def learn(
@@ -145,7 +147,14 @@ class _Candidate:
         weight = chosen_entropy(folds, halves, budget, entropy)
         policies = fixed.mixed(maximise(folds[0] + folds[1], weight).probabilities)
         gain = _crossed_gain(folds, weight, fixed)
-        return cls(policies, gain, reached(curves, policies.mean(axis=0), budget))
+        visits = (folds[0] + folds[1]).pooled().visits
+        even, odd = (
+            fixed.mixed(maximise(fold, weight).probabilities).mean(axis=0) for fold in folds
+        )
+        gain_at_end = crossed_end(
+            (even, odd), halves, visits / visits.sum(), budget=budget, level=fixed.value.level
+        )
+        return cls(policies, gain, reached(curves, policies.mean(axis=0), budget), gain_at_end)
 
 
 def _folds(logs: Sequence[Log], count: int) -> HalfSums | None:

@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from taskmix.counterfactual._statistics import LogStatistics
 from taskmix.errors import InputError, OptionError, ShapeError
-from taskmix.numerics import as_distribution, check_level
+from taskmix.numerics import as_distribution, check_level, normal_quantile
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +123,34 @@ class ValueEstimate:
     largest_weight: NDArray[np.float64]  # [...], of p/π
     weight_mean: NDArray[np.float64]  # [...], the paper's Z; near 1 where probabilities are right
     level: float
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """An estimate with its interval.
+
+    >>> Range.of(None) is None
+    True
+    >>> Range(0.5, 0.25, 0.75)
+    Range(value=0.5, low=0.25, high=0.75)
+    """
+
+    value: float
+    low: float
+    high: float
+
+    @classmethod
+    def about(cls, value: float, error: float, *, level: float = 0.95) -> Range:
+        """A value with its standard error."""
+        half = normal_quantile(level) * error
+        return cls(value, value - half, value + half)
+
+    @classmethod
+    def of(cls, found: ValueEstimate | None) -> Range | None:
+        """None where there is no estimate."""
+        if found is None or found.value != found.value:
+            return None
+        return cls(float(found.value), float(found.low), float(found.high))
 
 
 def estimate(

@@ -34,7 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taskmix.counterfactual._curves import LearningCurves, learning_curves
-from taskmix.counterfactual._estimates import ValueEstimate, compare, estimate
+from taskmix.counterfactual._estimates import Range, ValueEstimate, compare, estimate
 from taskmix.counterfactual._faults import check_log
 from taskmix.counterfactual._log import Log
 from taskmix.counterfactual._maximise import maximise
@@ -82,6 +82,9 @@ class Improvement:
     performance: float  # mean exp(−loss) at the end, by the learning curves; NaN without losses
     performance_before: float
     performance_error: float  # the standard error of their difference, transfer not counted
+    gain_at_end: (
+        Range | None
+    )  # of performance, by curves of rows that did not teach; None: no curves
     notes: tuple[str, ...]  # what is doubtful, in words
 
     def mixed(self, policies: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -126,6 +129,7 @@ def improve_policy(
     if kind != "entropy":
         by_curves, kept = shares_by_curves(curves, halves, steps)
     policy = mixed(kind, maximise(total, weight).probabilities, by_curves)
+    taught = _taught_by_halves(sums, weight, kept, kind)
     before = total.visits / total.visits.sum()
     value = estimate(total, policy, level=level)
     if value.effective_rows < FEW_EFFECTIVE_ROWS:
@@ -153,7 +157,8 @@ def improve_policy(
         by_curves=by_curves,
         value=value,
         before=estimate(total, before, level=level),
-        gain=_crossed_gain(sums, weight, kept, kind, before, level),
+        gain=_crossed_gain(sums, taught, before, level),
+        gain_at_end=crossed_end(taught, halves, before, budget=steps, level=level),
         performance=ends,
         performance_before=ended,
         performance_error=error,
@@ -315,21 +320,58 @@ def reached(curves: LearningCurves | None, policy: NDArray[np.float64], budget: 
     return float(curves.at(budget * policy).mean()) if curves is not None else float("nan")
 
 
-def _crossed_gain(
+Taught = tuple[NDArray[np.float64], NDArray[np.float64]]  # the policies [..., task] of both halves
+
+
+def _taught_by_halves(
     sums: HalfSums,
     entropy: float,
-    by_curves: tuple[NDArray[np.float64], NDArray[np.float64]] | None,  # of each half
+    by_curves: Taught | None,  # of each half
     division: str,
-    before: NDArray[np.float64],
-    level: float,
-) -> ValueEstimate:
-    """What learning gains, where the rows that judge are not the rows that taught."""
+) -> Taught | None:
+    """The policy as each half of the rows alone teaches it; None where a half never tried a task."""
     if any(np.any(half.visits == 0) for half in sums):
+        return None
+    even, odd = (
+        mixed(
+            division,
+            maximise(half, entropy).probabilities,
+            None if by_curves is None else by_curves[fold],
+        )
+        for fold, half in enumerate(sums)
+    )
+    return even, odd
+
+
+def _crossed_gain(
+    sums: HalfSums, taught: Taught | None, before: NDArray[np.float64], level: float
+) -> ValueEstimate:
+    """What learning gains in reward, where the rows that judge are not the rows that taught."""
+    if taught is None:
         none = np.asarray(np.nan)
         return ValueEstimate(none, none, none, none, none, none, none, level)
-    parts = []
-    for fold in (0, 1):
-        learned = maximise(sums[fold], entropy).probabilities
-        policy = mixed(division, learned, None if by_curves is None else by_curves[fold])
-        parts.append(compare(sums[1 - fold], policy, before, level=level))
+    judges = sums[::-1]
+    parts = [
+        compare(judge, policy, before, level=level)
+        for judge, policy in zip(judges, taught, strict=True)
+    ]
     return joined(parts, [0.5, 0.5])
+
+
+def crossed_end(
+    taught: Taught | None,
+    curves: HalfCurves | None,
+    before: NDArray[np.float64],  # [task]
+    *,
+    budget: float,
+    level: float,
+) -> Range | None:
+    """How much higher than the logged shares the policies end, by the curves of the other half."""
+    if taught is None or curves is None or curves[0] is curves[1]:
+        return None
+    pairs = list(zip(curves[::-1], taught, strict=True))
+    gains = [(judge.at(budget * p) - judge.at(budget * before)).mean() for judge, p in pairs]
+    errors = [judge.difference_error(budget * p, budget * before) for judge, p in pairs]
+    return Range.about(
+        float(np.mean(gains)), float(np.linalg.norm(errors)) / len(errors), level=level
+    )

@@ -17,36 +17,15 @@ from numpy.typing import NDArray
 
 from taskmix.counterfactual._curves import LearningCurves
 from taskmix.counterfactual._dynamic import StagedImprovement, improve_stages
-from taskmix.counterfactual._estimates import ValueEstimate, compare, estimate
+from taskmix.counterfactual._estimates import Range, compare, estimate
 from taskmix.counterfactual._improve import curves_of, improve_policy, steps_of
 from taskmix.counterfactual._log import Log, log_of_runs
 from taskmix.counterfactual._recorded import RecordedRun, recorded_runs, rises_of_scores
-from taskmix.numerics import normal_quantile
 from taskmix.plans import Division, Part, Plan, Shares, Stage, Stages
 from taskmix.records import Study
 from taskmix.tasks import METRICS
 
-
-@dataclass(frozen=True)
-class Range:
-    """An estimate with its interval.
-
-    >>> Range.of(None) is None
-    True
-    >>> Range(0.5, 0.25, 0.75)
-    Range(value=0.5, low=0.25, high=0.75)
-    """
-
-    value: float
-    low: float
-    high: float
-
-    @classmethod
-    def of(cls, found: ValueEstimate | None) -> Range | None:
-        """None where there is no estimate."""
-        if found is None or found.value != found.value:
-            return None
-        return cls(float(found.value), float(found.low), float(found.high))
+SMALLEST_GAIN = 5e-5  # of a mean exp(-loss) from 0 to 1: less is shown as 0.0000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +45,7 @@ class PolicyValue:
 
 @dataclass(frozen=True, kw_only=True)
 class PolicyLessons:
-    """What was learned from the logs of runs.
+    """What was learned from the logs of runs. Train by `plan()` where `has_gain`.
 
     >>> from types import SimpleNamespace
     >>> tasks = np.arange(400) % 2  # task b always earns 1, task a nothing
@@ -81,12 +60,23 @@ class PolicyLessons:
     runs: tuple[RecordedRun, ...]
     improvement: StagedImprovement
     policies: tuple[PolicyValue, ...]
-    notes: tuple[str, ...]
+    notes: tuple[str, ...]  # what is doubtful of the plan
+    left_out: tuple[str, ...] = ()  # runs that taught nothing, and why, a sentence each
 
     @property
     def steps(self) -> int:
         """That were logged, of all runs."""
         return sum(run.summary.step for run in self.runs)
+
+    @property
+    def gain(self) -> Range | None:
+        """What the plan gains at the end over the logged shares, by rows that did not teach it."""
+        return self.improvement.gain_at_end
+
+    @property
+    def has_gain(self) -> bool:
+        """Whether that gain is more than chance; a log that cannot tell has none."""
+        return self.gain is not None and self.gain.low > SMALLEST_GAIN
 
     def evidence(self) -> dict[str, Any]:
         """What the plan rests on, as plain values."""
@@ -97,9 +87,10 @@ class PolicyLessons:
             "division": self.improvement.fixed.division,
             "entropy": self.improvement.fixed.entropy,
             "policies": [asdict(row) for row in self.policies],
+            "gain": _plain(self.gain),
             "stages": self.improvement.reason,
             "gain_of_stages": _plain(Range.of(self.improvement.gain)),
-            "notes": list(self.notes),
+            "notes": [*self.left_out, *self.notes],
         }
 
     def plan(self, *, command: str = "") -> Plan:
@@ -147,12 +138,15 @@ def learn(
             logs, entropy=entropy, division=division, reward=reward, budget=budget
         )
         reason = "A policy that stays the same over the run was asked for."
-        found = StagedImprovement(np.zeros(1), fixed.probabilities[None], None, fixed, reason)
+        found = StagedImprovement(
+            np.zeros(1), fixed.probabilities[None], None, fixed.gain_at_end, fixed, reason
+        )
     return PolicyLessons(
         runs=runs,
         improvement=found,
         policies=_policies(logs, runs, found, budget),
-        notes=(*notes, *found.fixed.notes, *_fruitless(runs, found)),
+        notes=(*found.fixed.notes, *_fruitless(runs, found)),
+        left_out=tuple(notes),
     )
 
 
@@ -177,7 +171,9 @@ def _policies(
     for name, shares in policies.items():
         value = estimate(total, shares)
         # Of the learned one by rows it was not learned from: the gain is no illusion of the choice.
-        gain = found.fixed.gain if name == "learned" else compare(total, shares, logged)
+        learned = name == "learned"
+        gain = found.fixed.gain if learned else compare(total, shares, logged)
+        above = None if curves is None else _above(curves, shares, logged, steps)
         rows.append(
             PolicyValue(
                 policy=name,
@@ -188,7 +184,7 @@ def _policies(
                 largest_weight=float(value.largest_weight),
                 gain=Range.of(gain),
                 ends_at=None if curves is None else float(curves.at(steps * shares).mean()),
-                ends_above=None if curves is None else _above(curves, shares, logged, steps),
+                ends_above=found.fixed.gain_at_end if learned else above,
             )
         )
     return tuple(rows)
@@ -200,8 +196,7 @@ def _above(
     """How much higher a division ends than the logged one, with a 95 % interval."""
     visits, others = steps * shares, steps * logged
     value = float((curves.at(visits) - curves.at(others)).mean())
-    half = normal_quantile(0.95) * float(curves.difference_error(visits, others))
-    return Range(value, value - half, value + half)
+    return Range.about(value, float(curves.difference_error(visits, others)))
 
 
 def _fruitless(runs: Sequence[RecordedRun], found: StagedImprovement) -> list[str]:

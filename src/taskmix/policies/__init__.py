@@ -6,8 +6,10 @@ from taskmix.policies._exp3s import Exp3S, Exp3SState, lift_weights, share_weigh
 from taskmix.policies._fixed import Fixed, MixtureShares
 from taskmix.policies._hard_progress import HardProgress, hard_progress
 from taskmix.policies._policy import (
+    POLICIES,
     AnyPolicy,
     Choice,
+    NamedPolicy,
     Outcome,
     Policy,
     Probabilities,
@@ -26,6 +28,7 @@ from taskmix.policies._tempered import Tempered
 from taskmix.policies._uniform import Uniform
 
 __all__ = [
+    "POLICIES",
     "AnyPolicy",
     "AnyReward",
     "Capped",
@@ -36,6 +39,7 @@ __all__ = [
     "Fixed",
     "HardProgress",
     "MixtureShares",
+    "NamedPolicy",
     "Outcome",
     "Policy",
     "PredictionGain",

@@ -15,10 +15,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from taskmix.policies._policy import Sizes
+from taskmix.policies._policy import Sizes, typed_as
 from taskmix.policies._shares import SharesState, Unchanging, check_limit, checked_sizes
 
 
+@typed_as("capped", "limit")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capped(Unchanging):
     """In proportion to min(size, limit): a limit of 1 is uniform, one that nobody reaches is by size.

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taskmix.errors import OptionError
-from taskmix.policies._policy import Choice, Outcome, Probabilities, Sizes, draw
+from taskmix.policies._policy import Choice, Outcome, Probabilities, Sizes, draw, typed_as
 from taskmix.policies._reward import finite_reward
 from taskmix.policies._shares import checked_sizes
 
@@ -29,6 +29,7 @@ class Exp3State:
     log_weights: NDArray[np.float64]  # [task], the largest is zero
 
 
+@typed_as("exp3", "exploration")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exp3:
     """For rewards in [0, 1]; a step without a reward teaches nothing.

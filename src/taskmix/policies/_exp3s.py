@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from taskmix.errors import OptionError
 from taskmix.numerics import mix_uniform, softmax
 from taskmix.policies._exp3 import LARGEST_STEP
-from taskmix.policies._policy import Choice, Outcome, Probabilities, Sizes, draw
+from taskmix.policies._policy import Choice, Outcome, Probabilities, Sizes, draw, typed_as
 from taskmix.policies._reward import finite_reward
 from taskmix.policies._shares import checked_sizes
 
@@ -49,6 +49,7 @@ class Exp3SState:
     updates: int = 0  # the paper's t − 1
 
 
+@typed_as("exp3s", "eta", "epsilon", "propensity")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exp3S:
     """For rewards in [-1, 1], such as `QuantileScaled` gives; a step without one teaches nothing.

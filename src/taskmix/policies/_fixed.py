@@ -16,10 +16,11 @@ from numpy.typing import ArrayLike
 
 from taskmix.errors import OptionError, ShapeError
 from taskmix.numerics import as_distribution, softmax
-from taskmix.policies._policy import Sizes
+from taskmix.policies._policy import Sizes, typed_as
 from taskmix.policies._shares import SharesState, Unchanging, checked_sizes
 
 
+@typed_as("fixed", "shares")
 @dataclass(frozen=True, slots=True)
 class Fixed(Unchanging):
     """The given share for each task, in the order of the tasks; none may be zero.

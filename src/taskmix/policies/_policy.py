@@ -7,6 +7,7 @@ another policy later.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
@@ -71,6 +72,28 @@ class Policy(Protocol[StateT]):
 
 
 AnyPolicy = Policy[Any]
+PolicyT = TypeVar("PolicyT")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamedPolicy:
+    """A policy that people can name, and which of its options they can type, the first one first."""
+
+    policy: type[Any]
+    options: tuple[str, ...]
+
+
+POLICIES: dict[str, NamedPolicy] = {}  # by the words that are typed
+
+
+def typed_as(word: str, *options: str) -> Callable[[type[PolicyT]], type[PolicyT]]:
+    """Enters a policy into `POLICIES`: it can be typed, and the conformance suite takes it up."""
+
+    def register(policy: type[PolicyT]) -> type[PolicyT]:
+        POLICIES[word] = NamedPolicy(policy=policy, options=options)
+        return policy
+
+    return register
 
 
 def draw(probabilities: Probabilities, generator: np.random.Generator) -> Choice:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from taskmix.errors import OptionError, ShapeError
 from taskmix.numerics import as_distribution
-from taskmix.policies._policy import Choice, Outcome, Probabilities, Sizes, draw
+from taskmix.policies._policy import Choice, Outcome, Probabilities, Sizes, draw, typed_as
 from taskmix.policies._shares import checked_sizes
 
 
@@ -28,6 +28,7 @@ class ScheduledState:
     step: int = 0
 
 
+@typed_as("scheduled", "stages")
 @dataclass(frozen=True, slots=True)
 class Scheduled:
     """Stages `(first step, shares)`; each holds until the next one starts.

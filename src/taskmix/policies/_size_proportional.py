@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from taskmix.policies._policy import Sizes
+from taskmix.policies._policy import Sizes, typed_as
 from taskmix.policies._shares import SharesState, Unchanging, checked_sizes
 
 
+@typed_as("proportional")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SizeProportional(Unchanging):
     """Each row as likely as any other, so that small tasks are seldom seen.

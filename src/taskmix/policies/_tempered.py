@@ -19,11 +19,12 @@ import numpy as np
 
 from taskmix.errors import OptionError
 from taskmix.numerics import softmax
-from taskmix.policies._policy import Sizes
+from taskmix.policies._policy import Sizes, typed_as
 from taskmix.policies._shares import SharesState, Unchanging, check_limit, checked_sizes
 from taskmix.records import later_option
 
 
+@typed_as("tempered", "temperature", "limit")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tempered(Unchanging):
     """In proportion to size^(1/τ): τ = 1 is by size, τ → ∞ is uniform.

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from taskmix.policies._policy import Sizes
+from taskmix.policies._policy import Sizes, typed_as
 from taskmix.policies._shares import SharesState, Unchanging, checked_sizes
 
 
+@typed_as("uniform")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Uniform(Unchanging):
     """One in N for each task, whatever its size: the strong baseline of the paper.

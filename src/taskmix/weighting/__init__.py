@@ -30,6 +30,7 @@ from taskmix.weighting._tchebycheff import Tchebycheff
 from taskmix.weighting._uncertainty import Uncertainty
 from taskmix.weighting._upgrad import UPGrad
 from taskmix.weighting._weighting import (
+    WEIGHTINGS,
     AnyGradientWeighting,
     AnyLossWeighting,
     AnyWeighting,
@@ -40,6 +41,7 @@ from taskmix.weighting._weighting import (
     LearnsAfterStep,
     LossWeighting,
     Needs,
+    Registration,
 )
 
 __all__ = [
@@ -49,6 +51,7 @@ __all__ = [
     "IMTLL",
     "MGDA",
     "MGDAUB",
+    "WEIGHTINGS",
     "AlignedMTL",
     "AnyGradientWeighting",
     "AnyLossWeighting",
@@ -78,6 +81,7 @@ __all__ = [
     "Needs",
     "PCGrad",
     "RandomWeights",
+    "Registration",
     "SmoothTchebycheff",
     "Tchebycheff",
     "UPGrad",

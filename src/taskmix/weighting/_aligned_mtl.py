@@ -24,21 +24,22 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from taskmix.errors import OptionError
-from taskmix.records import later_option
+from taskmix.weighting._directional import Preferring
 from taskmix.weighting._gramian import ridge_of
-from taskmix.weighting._preference import check_preference, preferred
-from taskmix.weighting._weighting import Balance, Needs
+from taskmix.weighting._preference import preferred
+from taskmix.weighting._weighting import Balance, registered
 
 
+@registered("aligned", scale="common cancels", shift="ignored")
 @dataclass(frozen=True, kw_only=True)
-class AlignedMTL:
+class AlignedMTL(Preferring):
     """Weights of the mean of the aligned gradients; no state.
 
     >>> products = torch.tensor([[4.0, 0.0], [0.0, 1.0]])  # gradients (2, 0) and (0, 1)
@@ -47,13 +48,10 @@ class AlignedMTL:
     [0.25, 0.5]
     """
 
-    needs: ClassVar[Needs] = Needs.LOSSES | Needs.GRAMIAN
-
     scale: Literal["min", "median", "rmse"] = "min"
-    preference: tuple[float, ...] | None = later_option(None)  # above 0, one a task, in order
 
     def __post_init__(self) -> None:
-        check_preference(self.preference)
+        super().__post_init__()
         if self.scale not in ("min", "median", "rmse"):
             raise OptionError(f'`scale` should be "min", "median" or "rmse". Found {self.scale!r}.')
 

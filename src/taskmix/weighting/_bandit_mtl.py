@@ -46,7 +46,7 @@ from torch import Tensor
 
 from taskmix.errors import OptionError
 from taskmix.weighting._scale import weights_of
-from taskmix.weighting._weighting import Needs
+from taskmix.weighting._weighting import Needs, registered
 
 SMALLEST_PROBABILITY = (
     1e-300  # above 0: a task whose share has all but vanished can still come back
@@ -66,6 +66,7 @@ class BanditMTLState:
     seen: Tensor  # [task], whether the task has had a loss; only kept there as well
 
 
+@registered("bandit", scale="counts", shift="ignored")
 @dataclass(frozen=True, kw_only=True)
 class BanditMTL:
     """Weights T·p, with p in the ball KL(p‖uniform) <= `radius`.

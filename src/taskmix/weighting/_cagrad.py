@@ -24,22 +24,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from torch import Tensor
 
 from taskmix.errors import OptionError
-from taskmix.records import later_option
-from taskmix.weighting._gramian import Matrix, Vector, weigh_directions
-from taskmix.weighting._preference import check_preference, preferred
+from taskmix.weighting._directional import Directional
+from taskmix.weighting._gramian import Matrix, Vector
 from taskmix.weighting._solvers import simplex_quadratic, solve_positive
-from taskmix.weighting._weighting import Balance, Needs
+from taskmix.weighting._weighting import registered
 
 
+@registered("cagrad", scale="common cancels", shift="ignored")
 @dataclass(frozen=True, kw_only=True)
-class CAGrad:
+class CAGrad(Directional):
     """Weights of the conflict-averse step; no state.
 
     >>> products = torch.tensor([[4.0, 0.0], [0.0, 1.0]])  # gradients (2, 0) and (0, 1)
@@ -51,29 +49,17 @@ class CAGrad:
     True
     """
 
-    needs: ClassVar[Needs] = Needs.LOSSES | Needs.GRAMIAN
-
     closeness: float = 0.4  # the paper's value for NYU-v2; it has 0.2 for CityScapes
-    preference: tuple[float, ...] | None = later_option(None)  # above 0, one a task, in order
 
     def __post_init__(self) -> None:
-        check_preference(self.preference)
+        super().__post_init__()
         if self.closeness < 0:
             raise OptionError(f"`closeness` should be at least 0. Found {self.closeness}.")
 
-    def init(self, losses: Tensor) -> None:
-        return None
-
-    def balance(
-        self, state: None, losses: Tensor, gradients: Tensor, tasks: Tensor | None = None
-    ) -> Balance[None]:
-        def solve(norms: Vector, cosines: Matrix, preference: Vector) -> Vector:
-            # What is shorter by a factor of a billion is out of reach of the programmes' float64.
-            lengths = np.maximum(norms / norms.max(), 1e-9)
-            return conflict_averse(lengths, cosines, preference, self.closeness)
-
-        wanted = preferred(self.preference, len(gradients), tasks)
-        return Balance(weigh_directions(gradients, solve, wanted), None)
+    def solve(self, norms: Vector, cosines: Matrix, preference: Vector) -> Vector:
+        # What is shorter by a factor of a billion is out of reach of the programmes' float64.
+        lengths = np.maximum(norms / norms.max(), 1e-9)
+        return conflict_averse(lengths, cosines, preference, self.closeness)
 
 
 def conflict_averse(norms: Vector, cosines: Matrix, preference: Vector, closeness: float) -> Vector:

@@ -21,20 +21,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
-from torch import Tensor
 
-from taskmix.records import later_option
-from taskmix.weighting._gramian import Matrix, Vector, weigh_directions
-from taskmix.weighting._preference import check_preference, preferred
+from taskmix.weighting._directional import Directional
+from taskmix.weighting._gramian import Matrix, Vector
 from taskmix.weighting._solvers import solve_positive
-from taskmix.weighting._weighting import Balance, Needs
+from taskmix.weighting._weighting import registered
 
 
+@registered("config", scale="inverse", shift="ignored")
 @dataclass(frozen=True, kw_only=True)
-class ConFIG:
+class ConFIG(Directional):
     """Weights of the conflict-free direction; no state.
 
     >>> products = torch.tensor([[4.0, 0.0], [0.0, 1.0]])  # gradients (2, 0) and (0, 1)
@@ -43,25 +41,10 @@ class ConFIG:
     [0.75, 1.5]
     """
 
-    needs: ClassVar[Needs] = Needs.LOSSES | Needs.GRAMIAN
-
-    preference: tuple[float, ...] | None = later_option(None)  # above 0, one a task, in order
-
-    def __post_init__(self) -> None:
-        check_preference(self.preference)
-
-    def init(self, losses: Tensor) -> None:
-        return None
-
-    def balance(
-        self, state: None, losses: Tensor, gradients: Tensor, tasks: Tensor | None = None
-    ) -> Balance[None]:
-        wanted = preferred(self.preference, len(gradients), tasks)
-        return Balance(weigh_directions(gradients, _conflict_free, wanted), None)
-
-
-def _conflict_free(norms: Vector, cosines: Matrix, preference: Vector) -> Vector:
-    parts = solve_positive(cosines, preference)
-    square = float(parts @ cosines @ parts)  # of the length of the direction before it is scaled
-    agreement = float(norms @ (cosines @ parts)) / math.sqrt(square)  # the sum of g_i' along it
-    return np.asarray(parts / norms * (agreement / math.sqrt(square)))
+    def solve(self, norms: Vector, cosines: Matrix, preference: Vector) -> Vector:
+        parts = solve_positive(cosines, preference)
+        square = float(
+            parts @ cosines @ parts
+        )  # of the length of the direction before it is scaled
+        agreement = float(norms @ (cosines @ parts)) / math.sqrt(square)  # the sum of g_i' along it
+        return np.asarray(parts / norms * (agreement / math.sqrt(square)))

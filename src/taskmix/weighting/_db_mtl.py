@@ -31,7 +31,7 @@ import torch
 from torch import Tensor
 
 from taskmix.errors import OptionError
-from taskmix.weighting._weighting import Balance, Needs
+from taskmix.weighting._weighting import Balance, Needs, registered
 
 SMALLEST_LOSS = 1e-8  # a loss of 0 has no logarithm
 
@@ -42,6 +42,7 @@ class DBMTLState:
     count: Tensor  # [task], of the steps with a loss
 
 
+@registered("db-mtl", scale="inverse", shift="counts")
 @dataclass(frozen=True, kw_only=True)
 class DBMTL:
     """Weights that bring every task's running gradient to the length of the longest.

@@ -26,7 +26,7 @@ from torch import Tensor
 
 from taskmix.errors import OptionError
 from taskmix.weighting._scale import softmax_shares, weights_of
-from taskmix.weighting._weighting import CountsEpochs, Needs
+from taskmix.weighting._weighting import CountsEpochs, Needs, registered
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,7 @@ class DynamicWeightAverageState:
     steps: Tensor  # in this epoch
 
 
+@registered("dwa", scale="ignored", shift="counts")
 @dataclass(frozen=True, kw_only=True)
 class DynamicWeightAverage(CountsEpochs[DynamicWeightAverageState]):
     """Weights that sum to the number of tasks.

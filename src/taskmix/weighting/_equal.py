@@ -11,9 +11,10 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from taskmix.weighting._weighting import Needs
+from taskmix.weighting._weighting import Needs, registered
 
 
+@registered("equal", scale="ignored", shift="ignored")
 @dataclass(frozen=True, kw_only=True)
 class Equal:
     """Weights of one; no state.

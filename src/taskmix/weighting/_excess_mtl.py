@@ -32,7 +32,7 @@ from torch import Tensor
 
 from taskmix.errors import OptionError
 from taskmix.weighting._scale import LOG_FLOOR
-from taskmix.weighting._weighting import Balance, Needs
+from taskmix.weighting._weighting import Balance, Needs, registered
 
 LARGEST_GRADIENT = 1e17  # sums of its square are still a float32
 
@@ -45,6 +45,7 @@ class ExcessMTLState:
     squares: Tensor  # [task, parameter], beside the gradients; of no size before the first step
 
 
+@registered("excess", scale="ignored", shift="ignored")
 @dataclass(frozen=True, kw_only=True)
 class ExcessMTL:
     """Weights T·alpha, by exponentiated gradient on the excess risks.

@@ -22,21 +22,19 @@ $-2\alpha/(1+\alpha)$ where the gradients are orthogonal. Shift: none.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
-from torch import Tensor
 
 from taskmix.errors import OptionError
-from taskmix.records import later_option
-from taskmix.weighting._gramian import Matrix, Vector, weigh_directions
-from taskmix.weighting._preference import check_preference, preferred
+from taskmix.weighting._directional import Directional
+from taskmix.weighting._gramian import Matrix, Vector
 from taskmix.weighting._solvers import fair_allocation
-from taskmix.weighting._weighting import Balance, Needs
+from taskmix.weighting._weighting import registered
 
 
+@registered("fairgrad", scale="common cancels", shift="ignored")
 @dataclass(frozen=True, kw_only=True)
-class FairGrad:
+class FairGrad(Directional):
     """Weights of the alpha-fair step; no state.
 
     >>> products = torch.tensor([[4.0, 0.0], [0.0, 1.0]])  # gradients (2, 0) and (0, 1)
@@ -45,33 +43,21 @@ class FairGrad:
     [0.5, 1.0]
     """
 
-    needs: ClassVar[Needs] = Needs.LOSSES | Needs.GRAMIAN
-
     alpha: float = 2.0  # the paper's value for NYU-v2 and CityScapes
-    preference: tuple[float, ...] | None = later_option(None)  # above 0, one a task, in order
 
     def __post_init__(self) -> None:
-        check_preference(self.preference)
+        super().__post_init__()
         if self.alpha <= 0:
             raise OptionError(
                 f"`alpha` should be above 0. Found {self.alpha}. `Equal` is what 0 would be."
             )
 
-    def init(self, losses: Tensor) -> None:
-        return None
-
-    def balance(
-        self, state: None, losses: Tensor, gradients: Tensor, tasks: Tensor | None = None
-    ) -> Balance[None]:
-        def allocate(norms: Vector, cosines: Matrix, preference: Vector) -> Vector:
-            # A common factor of the gradients is a common factor of the solution; near 1 it
-            # keeps powers of very large and very small norms within float64.
-            unit = float(np.exp(np.log(norms).mean()))
-            lengths = np.clip(norms / unit, 1e-50, 1e50)
-            matrix = cosines * lengths[:, None] * lengths[None, :]
-            power = -2 * self.alpha / (1 + self.alpha)
-            factor = np.exp(np.clip(power * np.log(unit), -500, 500))
-            return np.asarray(fair_allocation(matrix, self.alpha, preference) * factor)
-
-        wanted = preferred(self.preference, len(gradients), tasks)
-        return Balance(weigh_directions(gradients, allocate, wanted), None)
+    def solve(self, norms: Vector, cosines: Matrix, preference: Vector) -> Vector:
+        # A common factor of the gradients is a common factor of the solution; near 1 it
+        # keeps powers of very large and very small norms within float64.
+        unit = float(np.exp(np.log(norms).mean()))
+        lengths = np.clip(norms / unit, 1e-50, 1e50)
+        matrix = cosines * lengths[:, None] * lengths[None, :]
+        power = -2 * self.alpha / (1 + self.alpha)
+        factor = np.exp(np.clip(power * np.log(unit), -500, 500))
+        return np.asarray(fair_allocation(matrix, self.alpha, preference) * factor)

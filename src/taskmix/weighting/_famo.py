@@ -36,7 +36,7 @@ from torch import Tensor
 from taskmix.errors import OptionError
 from taskmix.weighting._adam import AdamState, adam_init, adam_step
 from taskmix.weighting._scale import per_task, precise, softmax_shares
-from taskmix.weighting._weighting import LearnsAfterStep, Needs
+from taskmix.weighting._weighting import LearnsAfterStep, Needs, registered
 
 SMALLEST_EXCESS = 1e-8  # of a loss above its bound: 0 has no logarithm
 
@@ -48,6 +48,7 @@ class FAMOState:
     before: Tensor  # [task], the logarithms of the losses before the step, beside the losses
 
 
+@registered("famo", scale="inverse", shift="counts")
 @dataclass(frozen=True, kw_only=True)
 class FAMO(LearnsAfterStep[FAMOState]):
     """Weights proportional to softmax_shares(logits) / (loss - bound).

@@ -13,9 +13,10 @@ from torch import Tensor
 
 from taskmix.errors import OptionError
 from taskmix.weighting._scale import per_task, sum_to_tasks
-from taskmix.weighting._weighting import Needs
+from taskmix.weighting._weighting import Needs, registered
 
 
+@registered("fixed", scale="ignored", shift="ignored")
 @dataclass(frozen=True, kw_only=True)
 class FixedWeights:
     """One weight a task, in the order of the tasks; only their ratios matter.

@@ -25,9 +25,10 @@ import torch
 from torch import Tensor
 
 from taskmix.weighting._scale import precise, softmax_of_present, times_tasks
-from taskmix.weighting._weighting import HasOwnScale, Needs
+from taskmix.weighting._weighting import HasOwnScale, Needs, registered
 
 
+@registered("geometric", scale="inverse", shift="counts")
 @dataclass(frozen=True, kw_only=True)
 class GeometricMean(HasOwnScale[None]):
     """Weights proportional to 1 / loss; no state.

@@ -39,7 +39,7 @@ from torch import Tensor
 from taskmix.errors import OptionError
 from taskmix.weighting._adam import AdamState, adam_init, adam_step
 from taskmix.weighting._scale import per_task
-from taskmix.weighting._weighting import Balance, Needs
+from taskmix.weighting._weighting import Balance, Needs, registered
 
 SMALLEST_WEIGHT = 1e-3  # Adam may step below 0, where a loss would be climbed
 
@@ -52,6 +52,7 @@ class GradNormState:
     adam: AdamState
 
 
+@registered("gradnorm", scale="common cancels", shift="counts")
 @dataclass(frozen=True, kw_only=True)
 class GradNorm:
     """Weights that sum to the number of tasks.

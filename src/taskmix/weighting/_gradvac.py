@@ -27,18 +27,17 @@ Scale: a common factor cancels. Shift: none.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from taskmix.errors import OptionError
-from taskmix.records import later_option
+from taskmix.weighting._directional import Preferring
 from taskmix.weighting._gramian import Matrix, Vector, weigh_directions
 from taskmix.weighting._pcgrad import visiting_order
-from taskmix.weighting._preference import check_preference, preferred
-from taskmix.weighting._weighting import Balance, Needs
+from taskmix.weighting._preference import preferred
+from taskmix.weighting._weighting import Balance, registered
 
 LARGEST_TARGET = 0.999  # cosine: the turn has no end as it comes to 1
 
@@ -49,8 +48,9 @@ class GradVacState:
     steps: Tensor  # taken so far
 
 
+@registered("gradvac", scale="common cancels", shift="ignored")
 @dataclass(frozen=True, kw_only=True)
-class GradVac:
+class GradVac(Preferring):
     """Weights of the sum of the turned gradients.
 
     >>> products = torch.tensor([[1.0, -0.5], [-0.5, 1.0]])  # two gradients in conflict
@@ -62,14 +62,11 @@ class GradVac:
     [0.0, -0.005, -0.005, 0.0]
     """
 
-    needs: ClassVar[Needs] = Needs.LOSSES | Needs.GRAMIAN
-
     rate: float = 0.01
     seed: int = 0
-    preference: tuple[float, ...] | None = later_option(None)  # above 0, one a task, in order
 
     def __post_init__(self) -> None:
-        check_preference(self.preference)
+        super().__post_init__()
         if not 0 <= self.rate <= 1:
             raise OptionError(f"`rate` should be from 0 to 1. Found {self.rate}.")
 

@@ -34,7 +34,7 @@ from taskmix.weighting._scale import (
     softmax_of_present,
     times_tasks,
 )
-from taskmix.weighting._weighting import Needs
+from taskmix.weighting._weighting import Needs, registered
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,7 @@ class GroupDROState:
     log_weights: Tensor  # [task]
 
 
+@registered("group-dro", scale="counts", shift="ignored")
 @dataclass(frozen=True, kw_only=True)
 class GroupDRO:
     """Weights T·q, with q by exponentiated gradient ascent.

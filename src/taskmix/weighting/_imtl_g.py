@@ -21,20 +21,18 @@ Scale: twice the loss has half the weight, the direction does not change. Shift:
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
-from torch import Tensor
 
-from taskmix.records import later_option
-from taskmix.weighting._gramian import Matrix, Vector, weigh_directions
-from taskmix.weighting._preference import check_preference, preferred
+from taskmix.weighting._directional import Directional
+from taskmix.weighting._gramian import Matrix, Vector
 from taskmix.weighting._solvers import solve_positive
-from taskmix.weighting._weighting import Balance, Needs
+from taskmix.weighting._weighting import registered
 
 
+@registered("imtl-g", scale="inverse", shift="ignored")
 @dataclass(frozen=True, kw_only=True)
-class IMTLG:
+class IMTLG(Directional):
     """Weights with which every task gains the same; no state.
 
     >>> products = torch.tensor([[4.0, 0.0], [0.0, 1.0]])  # gradients (2, 0) and (0, 1)
@@ -43,27 +41,10 @@ class IMTLG:
     [0.3333, 0.6667]
     """
 
-    needs: ClassVar[Needs] = Needs.LOSSES | Needs.GRAMIAN
-
-    preference: tuple[float, ...] | None = later_option(None)  # above 0, one a task, in order
-
-    def __post_init__(self) -> None:
-        check_preference(self.preference)
-
-    def init(self, losses: Tensor) -> None:
-        return None
-
-    def balance(
-        self, state: None, losses: Tensor, gradients: Tensor, tasks: Tensor | None = None
-    ) -> Balance[None]:
-        wanted = preferred(self.preference, len(gradients), tasks)
-        return Balance(weigh_directions(gradients, _impartial, wanted), None)
-
-
-def _impartial(norms: Vector, cosines: Matrix, preference: Vector) -> Vector:
-    inverse = norms.min() / norms
-    weights = solve_positive(cosines, preference) * inverse
-    total = abs(float(weights.sum()))
-    # A sum that cancels says nothing of the weights' size; then their absolute values sum to one.
-    size = float(np.abs(weights).sum())
-    return np.asarray(weights / (total if total > 1e-6 * size else size))
+    def solve(self, norms: Vector, cosines: Matrix, preference: Vector) -> Vector:
+        inverse = norms.min() / norms
+        weights = solve_positive(cosines, preference) * inverse
+        total = abs(float(weights.sum()))
+        # A sum that cancels says nothing of the weights' size; then their absolute values sum to one.
+        size = float(np.abs(weights).sum())
+        return np.asarray(weights / (total if total > 1e-6 * size else size))

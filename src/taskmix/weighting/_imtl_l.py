@@ -28,7 +28,7 @@ from torch import Tensor
 from taskmix.errors import OptionError
 from taskmix.weighting._adam import AdamState, adam_init, adam_step
 from taskmix.weighting._scale import softmax_shares, weights_of
-from taskmix.weighting._weighting import HasOwnScale, Needs
+from taskmix.weighting._weighting import HasOwnScale, Needs, registered
 
 LARGEST_EXPONENT = 700.0  # its power of e is still a float64
 
@@ -39,6 +39,7 @@ class IMTLLState:
     adam: AdamState
 
 
+@registered("imtl-l", scale="counts", shift="counts")
 @dataclass(frozen=True, kw_only=True)
 class IMTLL(HasOwnScale[IMTLLState]):
     """Weights proportional to learned scales exp(s).

@@ -58,12 +58,13 @@ from torch import Tensor
 from taskmix.errors import OptionError
 from taskmix.weighting._gramian import cosines, ridge_of
 from taskmix.weighting._solvers import nonnegative_quadratic
-from taskmix.weighting._weighting import Balance, Needs
+from taskmix.weighting._weighting import Balance, Needs, registered
 
 Normalization = Literal["none", "l2", "loss", "loss+"]
 SHORTEST_GRADIENT = 1e-150  # the square of its inverse is still a float64
 
 
+@registered("mgda", scale="common cancels", shift="ignored")
 @dataclass(frozen=True, kw_only=True)
 class MGDA:
     """Weights of the shortest convex combination of the gradients; no state.
@@ -130,8 +131,9 @@ def check_normalization(normalization: str) -> None:
         )
 
 
+@registered("mgda-ub", scale="common cancels", shift="ignored")
 @dataclass(frozen=True, kw_only=True)
-class MGDAUB:
+class MGDAUB(MGDA):
     """Weights of the shortest convex combination of the representation's gradients; no state.
 
     >>> products = torch.tensor([[4.0, 0.0], [0.0, 1.0]])  # of the representation's gradients
@@ -141,18 +143,3 @@ class MGDAUB:
     """
 
     needs: ClassVar[Needs] = Needs.LOSSES | Needs.GRAMIAN | Needs.REPRESENTATION
-
-    normalization: Normalization = "none"
-
-    def __post_init__(self) -> None:
-        check_normalization(self.normalization)
-
-    def init(self, losses: Tensor) -> None:
-        return None
-
-    def balance(
-        self, state: None, losses: Tensor, gradients: Tensor, tasks: Tensor | None = None
-    ) -> Balance[None]:
-        return Balance(
-            shortest_combination(normalized(gradients, losses, self.normalization)), None
-        )

@@ -25,20 +25,18 @@ Scale: twice the loss has half the weight, the step does not change. Shift: none
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
-from torch import Tensor
 
-from taskmix.records import later_option
-from taskmix.weighting._gramian import Matrix, Vector, weigh_directions
-from taskmix.weighting._preference import check_preference, preferred
+from taskmix.weighting._directional import Directional
+from taskmix.weighting._gramian import Matrix, Vector
 from taskmix.weighting._solvers import fair_allocation
-from taskmix.weighting._weighting import Balance, Needs
+from taskmix.weighting._weighting import registered
 
 
+@registered("nash", scale="inverse", shift="ignored")
 @dataclass(frozen=True, kw_only=True)
-class NashMTL:
+class NashMTL(Directional):
     """Weights of the Nash bargaining solution; no state.
 
     >>> products = torch.tensor([[4.0, 0.0], [0.0, 1.0]])  # gradients (2, 0) and (0, 1)
@@ -47,22 +45,5 @@ class NashMTL:
     [0.5, 1.0]
     """
 
-    needs: ClassVar[Needs] = Needs.LOSSES | Needs.GRAMIAN
-
-    preference: tuple[float, ...] | None = later_option(None)  # above 0, one a task, in order
-
-    def __post_init__(self) -> None:
-        check_preference(self.preference)
-
-    def init(self, losses: Tensor) -> None:
-        return None
-
-    def balance(
-        self, state: None, losses: Tensor, gradients: Tensor, tasks: Tensor | None = None
-    ) -> Balance[None]:
-        wanted = preferred(self.preference, len(gradients), tasks)
-        return Balance(weigh_directions(gradients, _bargain, wanted), None)
-
-
-def _bargain(norms: Vector, cosines: Matrix, preference: Vector) -> Vector:
-    return np.asarray(fair_allocation(cosines, 1.0, preference) / norms)
+    def solve(self, norms: Vector, cosines: Matrix, preference: Vector) -> Vector:
+        return np.asarray(fair_allocation(cosines, 1.0, preference) / norms)

@@ -21,17 +21,16 @@ Scale: a common factor cancels. Shift: none.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from taskmix.records import later_option
+from taskmix.weighting._directional import Preferring
 from taskmix.weighting._gramian import Matrix, Vector, weigh_directions
-from taskmix.weighting._preference import check_preference, preferred
-from taskmix.weighting._weighting import Balance, Needs
+from taskmix.weighting._preference import preferred
+from taskmix.weighting._weighting import Balance, registered
 
 
 @dataclass(frozen=True)
@@ -39,8 +38,9 @@ class PCGradState:
     steps: Tensor  # taken so far
 
 
+@registered("pcgrad", scale="common cancels", shift="ignored")
 @dataclass(frozen=True, kw_only=True)
-class PCGrad:
+class PCGrad(Preferring):
     """Weights of the sum of the projected gradients.
 
     >>> products = torch.tensor([[1.0, -0.5], [-0.5, 1.0]])  # two gradients in conflict
@@ -50,13 +50,7 @@ class PCGrad:
     [1.5, 1.5]
     """
 
-    needs: ClassVar[Needs] = Needs.LOSSES | Needs.GRAMIAN
-
     seed: int = 0
-    preference: tuple[float, ...] | None = later_option(None)  # above 0, one a task, in order
-
-    def __post_init__(self) -> None:
-        check_preference(self.preference)
 
     def init(self, losses: Tensor) -> PCGradState:
         return PCGradState(torch.zeros((), dtype=torch.int64))

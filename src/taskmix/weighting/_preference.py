@@ -20,9 +20,7 @@ import torch
 from torch import Tensor
 
 from taskmix.errors import OptionError, ShapeError
-from taskmix.weighting._weighting import AnyWeighting, Needs
-
-WITH_PREFERENCE = "AlignedMTL, CAGrad, ConFIG, FairGrad, GradVac, IMTLG, NashMTL, PCGrad and UPGrad"
+from taskmix.weighting._weighting import WEIGHTINGS, AnyWeighting, Needs
 
 
 def check_preference(preference: Sequence[float] | None) -> None:
@@ -55,6 +53,12 @@ def preferred(
     return [each * count / sum(chosen) for each in chosen]
 
 
+def _with_option(name: str) -> list[str]:
+    """The registered methods that have an option."""
+    kinds = (each.method for each in WEIGHTINGS.values())
+    return sorted(kind.__name__ for kind in kinds if name in {each.name for each in fields(kind)})
+
+
 class Preference:
     """What a user gave a balancer, and what it means to the method."""
 
@@ -69,7 +73,7 @@ class Preference:
         if method.needs.gradients_of_tasks and "preference" not in options:
             raise OptionError(
                 f"A preference should go to a method that defines one. Found `{name}`, whose promise a "
-                f"factor would break. {WITH_PREFERENCE} have one."
+                f"factor would break. {', '.join(_with_option('preference'))} have one."
             )
         if "weights" in options:
             raise OptionError(

@@ -22,7 +22,7 @@ import torch
 from torch import Tensor
 
 from taskmix.weighting._scale import softmax_shares, weights_of
-from taskmix.weighting._weighting import Needs
+from taskmix.weighting._weighting import Needs, registered
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,7 @@ class RandomWeightsState:
     steps: Tensor  # taken so far
 
 
+@registered("random", scale="ignored", shift="ignored")
 @dataclass(frozen=True, kw_only=True)
 class RandomWeights:
     """Weights that sum to the number of tasks, drawn anew in every step.

@@ -30,9 +30,10 @@ from torch import Tensor
 from taskmix.errors import OptionError
 from taskmix.weighting._scale import precise, softmax_of_present, sum_to_tasks
 from taskmix.weighting._tchebycheff import check_preferences, distances
-from taskmix.weighting._weighting import HasOwnScale, Needs
+from taskmix.weighting._weighting import HasOwnScale, Needs, registered
 
 
+@registered("stch", scale="counts", shift="ignored")
 @dataclass(frozen=True, kw_only=True)
 class SmoothTchebycheff(HasOwnScale[None]):
     """Weights from a softmax of the losses; no state.

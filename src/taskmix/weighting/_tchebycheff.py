@@ -28,9 +28,10 @@ from torch import Tensor
 
 from taskmix.errors import OptionError
 from taskmix.weighting._scale import per_task, precise, sum_to_tasks
-from taskmix.weighting._weighting import HasOwnScale, Needs
+from taskmix.weighting._weighting import HasOwnScale, Needs, registered
 
 
+@registered("tchebycheff", scale="common cancels", shift="ignored")
 @dataclass(frozen=True, kw_only=True)
 class Tchebycheff(HasOwnScale[None]):
     """All weight on the largest of `weights` * (losses - `ideal`); no state.

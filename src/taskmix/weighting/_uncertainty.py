@@ -35,7 +35,7 @@ from torch import Tensor
 from taskmix.errors import OptionError, ShapeError
 from taskmix.weighting._adam import AdamState, adam_init, adam_step
 from taskmix.weighting._scale import weights_of
-from taskmix.weighting._weighting import HasOwnScale, Needs
+from taskmix.weighting._weighting import HasOwnScale, Needs, registered
 
 Form = Literal["classification", "regression"]
 LARGEST_EXPONENT = 700.0  # its power of e is still a float64
@@ -48,6 +48,7 @@ class UncertaintyState:
     adam: AdamState
 
 
+@registered("uncertainty", scale="counts", shift="counts")
 @dataclass(frozen=True, kw_only=True)
 class Uncertainty(HasOwnScale[UncertaintyState]):
     """Weights proportional to exp(-s), by half for regression.

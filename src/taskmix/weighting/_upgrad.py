@@ -21,20 +21,18 @@ Scale: a common factor cancels. Shift: none.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
-from torch import Tensor
 
-from taskmix.records import later_option
-from taskmix.weighting._gramian import Matrix, Vector, weigh_directions
-from taskmix.weighting._preference import check_preference, preferred
+from taskmix.weighting._directional import Directional
+from taskmix.weighting._gramian import Matrix, Vector
 from taskmix.weighting._solvers import nonnegative_quadratic
-from taskmix.weighting._weighting import Balance, Needs
+from taskmix.weighting._weighting import registered
 
 
+@registered("upgrad", scale="common cancels", shift="ignored")
 @dataclass(frozen=True, kw_only=True)
-class UPGrad:
+class UPGrad(Directional):
     """Weights of the mean of the projected gradients; no state.
 
     >>> products = torch.tensor([[1.0, -0.5], [-0.5, 1.0]])  # two gradients in conflict
@@ -43,27 +41,10 @@ class UPGrad:
     [0.75, 0.75]
     """
 
-    needs: ClassVar[Needs] = Needs.LOSSES | Needs.GRAMIAN
-
-    preference: tuple[float, ...] | None = later_option(None)  # above 0, one a task, in order
-
-    def __post_init__(self) -> None:
-        check_preference(self.preference)
-
-    def init(self, losses: Tensor) -> None:
-        return None
-
-    def balance(
-        self, state: None, losses: Tensor, gradients: Tensor, tasks: Tensor | None = None
-    ) -> Balance[None]:
-        wanted = preferred(self.preference, len(gradients), tasks)
-        return Balance(weigh_directions(gradients, _project, wanted), None)
-
-
-def _project(norms: Vector, cosines: Matrix, preference: Vector) -> Vector:
-    count = len(norms)
-    # In units of unit vectors, v = e_i + x with x >= 0; the size of g_i comes in at the end.
-    parts = np.eye(count)
-    for task in np.flatnonzero((cosines < 0).any(axis=1)):
-        parts[task] += nonnegative_quadratic(cosines, cosines[task])
-    return np.asarray(((norms * preference) @ parts) / norms / count)
+    def solve(self, norms: Vector, cosines: Matrix, preference: Vector) -> Vector:
+        count = len(norms)
+        # In units of unit vectors, v = e_i + x with x >= 0; the size of g_i comes in at the end.
+        parts = np.eye(count)
+        for task in np.flatnonzero((cosines < 0).any(axis=1)):
+            parts[task] += nonnegative_quadratic(cosines, cosines[task])
+        return np.asarray(((norms * preference) @ parts) / norms / count)

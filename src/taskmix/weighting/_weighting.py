@@ -13,14 +13,16 @@ method.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Flag, auto
-from typing import Any, ClassVar, Generic, Protocol, TypeVar, runtime_checkable
+from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar, runtime_checkable
 
 from torch import Tensor
 
 from taskmix.errors import OptionError
 
+MethodT = TypeVar("MethodT")
 StateT = TypeVar("StateT")
 StateContra = TypeVar("StateContra", contravariant=True)
 
@@ -151,6 +153,35 @@ class HasOwnScale(Protocol[StateContra]):
     def unscaled(self, state: StateContra, losses: Tensor, present: Tensor | None = None) -> Tensor:
         """The paper's own weights [task], which `Balancer(normalize=None)` asks for."""
         ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Registration:
+    """A method that people can name, and what its weights do when the losses change."""
+
+    method: type[Any]
+    # Of a task's loss: the weights do not see it, a factor of all losses cancels, twice the loss has
+    # half the weight, or it moves the weights in the method's own way.
+    scale: Literal["ignored", "common cancels", "inverse", "counts"]
+    shift: Literal["ignored", "counts"]  # a number added to all losses
+
+
+WEIGHTINGS: dict[str, Registration] = {}  # by the words that are typed
+
+
+def registered(
+    word: str,
+    *,
+    scale: Literal["ignored", "common cancels", "inverse", "counts"],
+    shift: Literal["ignored", "counts"],
+) -> Callable[[type[MethodT]], type[MethodT]]:
+    """Enters a method into `WEIGHTINGS`: it can be typed, and the conformance suite takes it up."""
+
+    def register(method: type[MethodT]) -> type[MethodT]:
+        WEIGHTINGS[word] = Registration(method=method, scale=scale, shift=shift)
+        return method
+
+    return register
 
 
 AnyLossWeighting = LossWeighting[Any]

@@ -3,8 +3,12 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
+
+from taskmix.counterfactual import PolicyLessons, improve_stages, log_from_arrays
 
 from .running import Program, run_cli
 
@@ -76,3 +80,44 @@ def test_a_task_of_random_labels_that_the_reward_falls_for_is_named(
     assert cli("improve", out, "--write-plan", tmp_path / "plan.json", "--json") == 0
     notes = json.loads(cli.said().out.split("\n}\n", 1)[1])["notes"]
     assert any("`noise` gets" in note and "cannot be seen to rise" in note for note in notes)
+
+
+def lessons_of(rates: tuple[float, float]) -> PolicyLessons:
+    """Of a log of two tasks whose performance rises from 0.05 by these rates a visit."""
+    generator = np.random.default_rng(0)
+    tasks = generator.integers(2, size=4000)
+    visits = np.where(tasks, np.cumsum(tasks), np.cumsum(1 - tasks))
+    reached = np.minimum(0.05 + np.array(rates)[tasks] * visits, 0.9)
+    seen = np.clip(reached + 0.05 * generator.normal(size=4000), 0.01, 1.0)
+    log = log_from_arrays(tasks, 1 - reached, np.full(4000, 0.5), -np.log(seen), names=["a", "b"])
+    run = SimpleNamespace(summary=SimpleNamespace(name="r", step=4000, specification={}))
+    return PolicyLessons(runs=(run,), improvement=improve_stages(log), policies=(), notes=())  # type: ignore[arg-type]
+
+
+def test_a_gain_on_rows_that_did_not_teach_is_told_and_its_plan_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Program
+) -> None:
+    # Task a is at its best after 425 of its 2,000 visits; b would gain by every further one.
+    monkeypatch.setattr(
+        "taskmix.counterfactual.learn", lambda *_, **__: lessons_of((0.002, 0.0002))
+    )
+    said = cli.out("improve", "study", "--write-plan", tmp_path / "plan.json")
+    assert "On rows that did not teach it, the plan ends +0." in said
+    assert "e-" not in said.replace("e-1", ""), "no number is written with an exponent"
+    shares = json.loads((tmp_path / "plan.json").read_text())["evidence"]["gain"]
+    assert 0 < shares["low"] < shares["value"] < shares["high"]
+
+
+def test_where_nothing_is_to_gain_one_line_says_so_and_no_plan_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Program
+) -> None:
+    # Both tasks learn alike, so equal shares are the best already.
+    monkeypatch.setattr(
+        "taskmix.counterfactual.learn", lambda *_, **__: lessons_of((0.0003, 0.0003))
+    )
+    words = ("improve", "study", "--write-plan", tmp_path / "plan.json")
+    assert cli.out(*words) == "Nothing to gain: keep the shares that were logged.\n"
+    found = cli.json(*words, "--json")
+    assert found["plan"] is None
+    assert found["gain"]["low"] <= 5e-5
+    assert not (tmp_path / "plan.json").exists()

@@ -67,9 +67,8 @@ def test_one_run_of_a_newer_taskmix_is_a_note_beside_the_others(
     assert "about 1 runs" in shown.out
     assert shown.err.startswith("Note: ")
     assert "which a newer taskmix" in shown.err
-    assert "which a newer taskmix" in cli.out(
-        "improve", study, "--write-plan", tmp_path / "plan.json"
-    )
+    cli("improve", study, "--write-plan", tmp_path / "plan.json")
+    assert "which a newer taskmix" in "".join(cli.said())
 
 
 def test_a_run_without_its_steps_is_told_by_report_and_improve(
@@ -83,10 +82,9 @@ def test_a_run_without_its_steps_is_told_by_report_and_improve(
     assert f"{note}: `{first.name}`" in cli.said().err
     page = (study / "report.html").read_text()
     assert "no whole record of its steps" in page
-    assert f"Run `{first.name}` (uniform) has no whole record" in cli.out(
-        "improve", study, "--write-plan", tmp_path / "plan.json"
-    )
-    assert json.loads((tmp_path / "plan.json").read_text())["evidence"]["runs"] == [second.name]
+    found = cli.json("improve", study, "--write-plan", tmp_path / "plan.json", "--json")
+    assert f"Run `{first.name}` (uniform) has no whole record" in found["notes"][0]
+    assert found["runs"] == [second.name]
 
     shutil.rmtree(second.path / "steps")
     assert cli("improve", study, "--write-plan", tmp_path / "plan.json") == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import re
 from pathlib import Path
@@ -9,6 +10,8 @@ from pathlib import Path
 import pytest
 
 import taskmix.weighting
+from taskmix.cli._options._methods import WORDS, parse_weighting
+from taskmix.errors import OptionError
 from taskmix.records import Study
 
 from .running import Program
@@ -28,6 +31,7 @@ def test_every_method_has_a_word_that_the_page_and_the_help_name(cli: Program) -
         row[1].strip(" `").partition(":")[0]: row[2].strip(" `") for row in rows if len(row) == 7
     }
     assert sorted(table.values()) == sorted(METHODS)
+    assert set(WORDS) == set(taskmix.weighting.WEIGHTINGS) == set(table)
     listed = shown[shown.index("All tasks every step:") : shown.index("options follow a colon")]
     assert set(re.findall(r"[a-z][a-z-]+", listed)) >= set(table)
 
@@ -53,3 +57,14 @@ def test_a_word_stands_for_its_method_with_its_options(
     assert cli(*words, "--out", tmp_path / "study") == 0
     (run,) = Study(tmp_path / "study").summaries()
     assert kept.items() <= run.specification["weighting"].items()
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_every_word_makes_its_method_and_knows_all_of_its_options(word: str) -> None:
+    method = parse_weighting("fixed:1,2" if word == "fixed" else word)
+    assert type(method) is taskmix.weighting.WEIGHTINGS[word].method
+    options = [each.name for each in dataclasses.fields(method)]
+    with pytest.raises(OptionError) as refused:
+        parse_weighting(f"{word}:nothing=1,nothing=2")
+    if word != "fixed":
+        assert all(f"{name}=" in str(refused.value) for name in options) or not options

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from taskmix.cli._printing._display import draw_table, echo, print_json
+from taskmix.cli._printing._display import draw_table, echo, note, print_json
 
 if TYPE_CHECKING:
     from taskmix.counterfactual import PolicyLessons, PolicyValue, Range
@@ -56,7 +56,8 @@ def improve(
 
     Every run that drew one task a step has logged its choices, their probabilities and what came of
     them; from that the value of any other policy can be estimated without training it. Prints the
-    value of several policies with their intervals and writes the best as a plan.
+    value of several policies with their intervals and writes the best as a plan, unless rows that did
+    not teach it show no gain over the logged shares at the end of training.
 
     Examples:
 
@@ -82,17 +83,22 @@ def improve(
         stages=stages,
     )
     plan = lessons.plan(command=this_command())
-    plan.save(write_plan)
+    if lessons.has_gain:
+        plan.save(write_plan)
     if json_:
         shares = {
             "begins": lessons.improvement.begins.tolist(),
             "probabilities": lessons.improvement.probabilities.tolist(),
             "tasks": list(plan.tasks),
         }
-        rows = plan.evidence["policies"]
-        print_json({"plan": str(write_plan), "rows": rows, "policy": shares, **plan.evidence})
-        return
-    print_improvement(lessons, write_plan)
+        rows, written = plan.evidence["policies"], str(write_plan) if lessons.has_gain else None
+        print_json({"plan": written, "rows": rows, "policy": shares, **plan.evidence})
+    elif lessons.has_gain:
+        print_improvement(lessons, write_plan)
+    else:
+        for sentence in lessons.left_out:
+            note(sentence)
+        echo("Nothing to gain: keep the shares that were logged.")
 
 
 def print_improvement(lessons: PolicyLessons, out: Path) -> None:
@@ -119,14 +125,15 @@ def print_improvement(lessons: PolicyLessons, out: Path) -> None:
         draw_table(("task", *(f"from {begin}" for begin in begins)), lines, title="The plan")
     echo(f"Weight of the entropy: {found.fixed.entropy:.4g}. {DIVIDED_BY[found.fixed.division]}")
     echo(found.reason)
-    for note in lessons.notes:
-        echo(f"Note: {note}")
+    for sentence in (*lessons.left_out, *lessons.notes):
+        echo(f"Note: {sentence}")
     echo("`ends at` is the mean of exp(-loss) at the end of training, by the learning curves.")
-    above = next((row.ends_above for row in lessons.policies if row.policy == "learned"), None)
-    if above is not None:
+    gain = lessons.gain
+    if gain is not None:
         echo(
-            f"By them the learned shares end {above.value:+.4f} ({above.low:+.4f} to {above.high:+.4f}) "
-            "above the logged ones, transfer between tasks not counted."
+            f"On rows that did not teach it, the plan ends {gain.value:+.4f} ({gain.low:+.4f} to "
+            f"{gain.high:+.4f}) above the logged shares by these curves, transfer between tasks not "
+            "counted."
         )
     echo(f"Wrote {out}. Train with it: taskmix train FOLDER --plan {out}")
 

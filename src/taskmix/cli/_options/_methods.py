@@ -7,10 +7,11 @@ has slashes in it (`tchebycheff:weights=1/2/1`), but for `fixed:1,2`, whose opti
 from __future__ import annotations
 
 import difflib
+import inspect
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args, get_origin, get_type_hints
 
 from taskmix.errors import OptionError
 
@@ -35,14 +36,14 @@ LEARNING = ("exp3", "exp3s")  # the policies that learn from a reward while they
 
 def parse_policy(word: str) -> AnyPolicy:
     """The policy a word such as `tempered:2` stands for."""
-    import taskmix.policies
+    from taskmix.policies import POLICIES
 
     name, _, rest = word.partition(":")
+    named = _chosen(name, POLICIES, "--policy", POLICY_HELP)
     if name == "scheduled":
         return _scheduled(rest)
-    known = _chosen(name, POLICY_WORDS, "--policy", POLICY_HELP)
-    options = _read_options(name, known, rest)
-    return cast("AnyPolicy", getattr(taskmix.policies, known.method)(**options))
+    known = _word_of(named.policy, named.options) if named.options else Word(named.policy, {})
+    return cast("AnyPolicy", known.method(**_read_options(name, known, rest)))
 
 
 def parse_reward(word: str | None, policy: str | None) -> AnyReward:
@@ -68,7 +69,7 @@ def parse_reward(word: str | None, policy: str | None) -> AnyReward:
     return QuantileScaled(reward=reward) if learns or "scaled" in marks else reward
 
 
-def _chosen(name: str, makers: dict[str, MethodT], option: str, known: str) -> MethodT:
+def _chosen(name: str, makers: Mapping[str, MethodT], option: str, known: str) -> MethodT:
     if name not in makers:
         raise OptionError(f"`{option}` should be {known}. Found {name!r}.")
     return makers[name]
@@ -133,55 +134,33 @@ KINDS: dict[Reader, str] = {
 class Word:
     """A method and how its options are read, the first one first."""
 
-    method: str
+    method: type[Any]
     options: dict[str, Reader]
 
 
-POLICY_WORDS: dict[str, Word] = {  # but for `scheduled`
-    "uniform": Word("Uniform", {}),
-    "proportional": Word("SizeProportional", {}),
-    "tempered": Word("Tempered", {"temperature": _finite, "limit": _whole}),
-    "capped": Word("Capped", {"limit": _whole}),
-    "fixed": Word("Fixed", {"shares": _listed}),
-    "exp3": Word("Exp3", {"exploration": _finite}),
-    "exp3s": Word("Exp3S", {"eta": _finite, "epsilon": _finite, "propensity": str}),
-}
-WORDS: dict[str, Word] = {  # of weightings
-    "equal": Word("Equal", {}),
-    "fixed": Word("FixedWeights", {"weights": _listed}),
-    "bandit": Word(
-        "BanditMTL",
-        {"radius": _finite, "step_size": _finite, "large_losses": _names, "smoothing": _finite},
-    ),
-    "uncertainty": Word("Uncertainty", {"forms": _names, "step_size": _finite}),
-    "gradnorm": Word(
-        "GradNorm", {"alpha": _finite, "step_size": _finite, "initial_losses": _numbers}
-    ),
-    "mgda": Word("MGDA", {"normalization": _names}),
-    "mgda-ub": Word("MGDAUB", {"normalization": _names}),
-    "tchebycheff": Word("Tchebycheff", {"weights": _numbers, "ideal": _numbers}),
-    "dwa": Word("DynamicWeightAverage", {"temperature": _finite, "steps_per_epoch": _whole}),
-    "random": Word("RandomWeights", {"seed": _whole}),
-    "geometric": Word("GeometricMean", {}),
-    "imtl-l": Word("IMTLL", {"step_size": _finite}),
-    "imtl-g": Word("IMTLG", {"preference": _numbers}),
-    "stch": Word(
-        "SmoothTchebycheff",
-        {"smoothness": _finite, "weights": _numbers, "ideal": _numbers, "logarithm": _flag},
-    ),
-    "famo": Word("FAMO", {"step_size": _finite, "decay": _finite, "lower_bounds": _numbers}),
-    "pcgrad": Word("PCGrad", {"seed": _whole, "preference": _numbers}),
-    "gradvac": Word("GradVac", {"rate": _finite, "seed": _whole, "preference": _numbers}),
-    "cagrad": Word("CAGrad", {"closeness": _finite, "preference": _numbers}),
-    "nash": Word("NashMTL", {"preference": _numbers}),
-    "aligned": Word("AlignedMTL", {"scale": _names, "preference": _numbers}),
-    "upgrad": Word("UPGrad", {"preference": _numbers}),
-    "config": Word("ConFIG", {"preference": _numbers}),
-    "fairgrad": Word("FairGrad", {"alpha": _finite, "preference": _numbers}),
-    "excess": Word("ExcessMTL", {"step_size": _finite, "warm_up": _whole}),
-    "db-mtl": Word("DBMTL", {"memory": _finite, "memory_power": _finite}),
-    "group-dro": Word("GroupDRO", {"step_size": _finite}),
-}
+def _word_of(method: type[Any], options: Sequence[str] = ()) -> Word:
+    """How the options of a method are typed: all in their order, its own before inherited ones."""
+    own = inspect.get_annotations(method)
+    named = options or sorted((each.name for each in fields(method)), key=lambda n: n not in own)
+    kinds = get_type_hints(method)
+    return Word(method, {name: _reader(kinds[name]) for name in named})
+
+
+def _reader(annotation: object) -> Reader:
+    """How a value of a type is read."""
+    kinds = {annotation, *get_args(annotation)}
+    if any(get_origin(kind) in (tuple, Sequence) and float in get_args(kind) for kind in kinds):
+        return _numbers
+    plain: dict[object, Reader] = {bool: _flag, int: _whole, float: _finite}
+    return next((reader for kind, reader in plain.items() if kind in kinds), _names)
+
+
+# Of `taskmix.weighting.WEIGHTINGS`, which takes a second to import: help and shells must not wait.
+WORDS = (
+    *("equal", "fixed", "bandit", "uncertainty", "gradnorm", "mgda", "mgda-ub", "tchebycheff"),
+    *("dwa", "random", "geometric", "imtl-l", "imtl-g", "stch", "famo", "pcgrad", "gradvac"),
+    *("cagrad", "nash", "aligned", "upgrad", "config", "fairgrad", "excess", "db-mtl", "group-dro"),
+)
 WEIGHTING_HELP = (
     "equal, fixed:W1,W2,... in the order of the tasks, bandit:radius=R,step_size=S, "
     + ", ".join(word for word in WORDS if word not in ("equal", "fixed", "bandit"))
@@ -191,22 +170,20 @@ WEIGHTING_HELP = (
 
 def parse_weighting(word: str) -> AnyWeighting:
     """The weighting a word stands for."""
-    import taskmix.weighting
+    from taskmix.weighting import WEIGHTINGS
 
     name, _, rest = word.partition(":")
-    if name not in WORDS:
-        near = difflib.get_close_matches(name, WORDS, n=1)
+    if name not in WEIGHTINGS:
+        near = difflib.get_close_matches(name, WEIGHTINGS, n=1)
         hint = f" Did you mean `{near[0]}`?" if near else ""
         raise OptionError(f"`--weighting` should be {WEIGHTING_HELP}. Found {word!r}.{hint}")
-    options = _read_options(name, WORDS[name], rest)
-    return cast("AnyWeighting", getattr(taskmix.weighting, WORDS[name].method)(**options))
+    known = _word_of(WEIGHTINGS[name].method)
+    return cast("AnyWeighting", known.method(**_read_options(name, known, rest)))
 
 
 def _read_options(name: str, word: Word, rest: str) -> dict[str, Any]:
     if name == "fixed":
-        return {
-            option: _read(name, option, rest, reader) for option, reader in word.options.items()
-        }
+        return {option: _read(name, option, rest, _listed) for option in word.options}
     found: dict[str, Any] = {}
     for place, part in enumerate(rest.split(",") if rest else []):
         option, equals, text = part.partition("=")

@@ -21,30 +21,11 @@ from taskmix.files import (
     read_plain,
     write_bytes,
 )
-from taskmix.plans._export._axolotl import AXOLOTL
-from taskmix.plans._export._hugging_face import DATASETS, TRL
-from taskmix.plans._export._levanter import LEVANTER
-from taskmix.plans._export._llamafactory import LLAMAFACTORY
-from taskmix.plans._export._megatron import MEGATRON, NEMO
 from taskmix.plans._export._mixture import Mixture, mixtures_of
 from taskmix.plans._export._sources import PLACEHOLDER, find_sources
-from taskmix.plans._export._target import MARK, ExportTarget, text
-from taskmix.plans._export._torchtitan import TORCHTITAN
+from taskmix.plans._export._trainers import MARK, TARGETS, ExportTarget
 from taskmix.plans._plan import Plan
 
-TARGETS: Mapping[str, ExportTarget] = {
-    target.word: target
-    for target in (
-        DATASETS,
-        TRL,
-        AXOLOTL,
-        LLAMAFACTORY,
-        TORCHTITAN,
-        MEGATRON,
-        NEMO,
-        LEVANTER,
-    )
-}
 README = "README.md"
 
 
@@ -76,8 +57,8 @@ def export_plan(
     >>> shares = Shares(probabilities=(0.25, 0.75))
     >>> part = Part(tasks=("a", "b"), scored=("a", "b"), share=1.0, division=shares)
     >>> exported = export_plan(Plan(parts=(part,)), "trl", "mixture.yaml", paths={"a": "a.csv"})
-    >>> [line.strip() for line in exported.files[0].read_text().splitlines()[4:6]]
-    ['data_files: "a.csv"', 'split: train']
+    >>> [line.strip() for line in exported.files[0].read_text().splitlines()[6:8]]
+    ['data_files: a.csv', 'split: train']
     """
     known = TARGETS.get(target)
     if known is None:
@@ -87,17 +68,13 @@ def export_plan(
     for name, value in (("steps", steps), ("batch_size", batch_size)):
         if value is not None and value < 1:
             raise InputError(f"`{name}` should be a whole number above 0. Found {value}.")
-    length = plan.length
+    if plan.length is not None:
+        steps = plan.length.batches if steps is None else steps
+        batch_size = plan.length.batch_size if batch_size is None else batch_size
     sources = find_sources(plan.tasks, folder=data, paths=paths or {}, tokens=known.tokens)
     mixtures = list(
         mixtures_of(
-            plan,
-            sources,
-            steps=steps if steps is not None or length is None else length.batches,
-            batch_size=batch_size
-            if batch_size is not None or length is None
-            else length.batch_size,
-            says_stages=known.says_stages,
+            plan, sources, steps=steps, batch_size=batch_size, says_stages=known.says_stages
         )
     )
     files: dict[str, str] = {}
@@ -118,26 +95,15 @@ def _usage(words: str, written: tuple[Path, ...]) -> str:
 
 
 def _notes(plan: Plan, target: ExportTarget, mixtures: list[Mixture]) -> Iterator[str]:
-    missing = [
-        each.task
-        for each in dict.fromkeys(source for mixture in mixtures for source in mixture.sources)
-        if each.path is None
-    ]
+    sources = list(dict.fromkeys(source for mixture in mixtures for source in mixture.sources))
+    missing = [each.task for each in sources if each.path is None]
     if missing:
         some = ", ".join(missing[:5]) + (" ..." if len(missing) > 5 else "")
         yield (
             f"Nobody said where the rows of {some} are: replace what begins with {PLACEHOLDER}, or "
             "export again with --data FOLDER or --path TASK=FILE."
         )
-    strange = next(
-        (
-            each
-            for mixture in mixtures
-            for each in mixture.sources
-            if each.columns and each.form == "unknown"
-        ),
-        None,
-    )
+    strange = next((each for each in sources if each.columns and each.form == "unknown"), None)
     if strange is not None and not target.any_rows:
         yield (
             f"{target.trainer} trains on conversations, prompts with answers, or texts. The rows of "
@@ -217,15 +183,11 @@ def _names(folder: Path, inside: str = "") -> Iterator[str]:
 
 
 def _readme(files: Mapping[str, str], target: ExportTarget, notes: tuple[str, ...]) -> str:
-    return text(
-        [
-            f"{MARK} for {target.trainer}",
-            "",
-            *(f"- `{name}`" for name in files),
-            "",
-            f"Use: {target.usage}",
-            "",
-            *(line for note in notes for line in (note, "")),
-            f"The format: {target.documentation}",
-        ]
-    )
+    blocks = [
+        f"{MARK} for {target.trainer}",
+        "\n".join(f"- `{name}`" for name in files),
+        f"Use: {target.usage}",
+        *notes,
+        f"The format: {target.documentation}",
+    ]
+    return "\n\n".join(blocks) + "\n"
