@@ -24,7 +24,11 @@ def make_inputs(root: Path) -> None:
     _results(root / "results.csv")
     _letters(root)
     _frames(root / "frames.csv")
-    part = {"tasks": ["card", "fraud", "loan", "noise"], "share": 1.0, "shares": [0.229, 0.17, 0.181, 0.42]}
+    part = {
+        "tasks": ["card", "fraud", "loan", "noise"],
+        "share": 1.0,
+        "shares": [0.229, 0.17, 0.181, 0.42],
+    }
     _write(root / "plan.json", json.dumps({"version": 2, "name": "learned", "parts": [part]}))
     _write(root / "not_a_plan.json", json.dumps({"thesis": 1}))
     _write(root / "one_class.csv", "x,label\n" + "1,yes\n" * 30)

@@ -110,7 +110,7 @@ def fit_blends(
         chosen, best = (*chosen, place), tried[place]
     if not chosen:  # too few dev rows to choose by: the network and the first peer, evenly
         chosen, best = tuple(range(min(len(members), 2))), np.nan
-    serving = _serving(members, chosen, targets, losses)
+    serving = _serving(members, chosen, targets, known)
     blends: dict[str, Blend] = {}
     dev: dict[str, Array] = {}
     used = tuple(dict.fromkeys((*chosen, *(place for own in serving.values() for place in own))))
@@ -138,18 +138,21 @@ def _serving(
     members: Sequence[BlendMember],
     chosen: tuple[int, ...],
     targets: Sequence[str],
-    losses: Mapping[str, float],
+    known: Mapping[str, _Dev],
 ) -> dict[str, tuple[int, ...]]:
-    """Who answers for each target: the chosen that do, or else the best that does."""
+    """Who answers for each target: the chosen that do, or else who does best on that one."""
 
     def answers(place: int, name: str) -> bool:
         return name in members[place].dev or name in members[place].test
 
-    order = sorted(range(len(members)), key=lambda p: losses.get(members[p].name, np.inf))
+    def loss(place: int, name: str) -> float:
+        return _loss({name: known[name]}, (place,)) if name in known else 0.0
+
     found = {}
     for name in targets:
         own = tuple(place for place in chosen if answers(place, name))
-        found[name] = own or tuple(place for place in order if answers(place, name))[:1]
+        others = (place for place in range(len(members)) if answers(place, name))
+        found[name] = own or tuple(sorted(others, key=lambda p: loss(p, name)))[:1]
     return {name: own for name, own in found.items() if own}
 
 

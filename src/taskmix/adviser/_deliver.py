@@ -36,7 +36,8 @@ PLAIN = ("single", "uniform", "size", "tempered", "equal")  # what anyone would 
 NETWORK = "network"
 FRESH = 10_000  # added to the first seed: what is delivered is trained with a seed of its own
 BOTH = 3.0  # trainings of the network that have to be paid for: to check, on all rows, and some air
-LONGER = 2  # times the runs, where the best evaluation was the last and the budget pays for it
+EVALUATIONS = 8  # of a training that is longer than those of the race
+MOST_LONGER = 16  # times the runs of the race, where their last evaluation was the best
 MOST_STRETCH = 1.5  # times the batches, where dev rows come to those of train
 
 
@@ -77,30 +78,20 @@ class Delivered:
         return tuple(member.name for member in self.blends.members)
 
 
-def final_batches(entries: Sequence[Entry], runs: CandidateRuns, judged: Sequence[str]) -> int:
-    """Batches after which the seeds of a candidate were best on average; more where they still rose."""
+def best_batches(
+    entries: Sequence[Entry], runs: CandidateRuns, judged: Sequence[str]
+) -> tuple[int, bool]:
+    """Batches after which the seeds of a candidate were best on average; whether they still rose."""
     tasks = runs.template.load()
     curves = [
         np.array([mean_comparable(tasks, scores, judged) for scores in entry.curve])
         for entry in entries
     ]
-    whole = runs.length.batches
     count = min((len(curve) for curve in curves), default=0)
     place = best_evaluation(curves)
-    if place < 0 or not count:
-        return whole
-    if place == count - 1 and count > 1:
-        spending = runs.spending
-
-        def pays_for_longer() -> int:
-            both = spending.cost(runs.name, LONGER * whole, BOTH)
-            return LONGER * whole if both <= spending.left else whole
-
-        if not spending.by_clock:
-            return pays_for_longer()
-        used = runs.timer.used()
-        return int(spending.ledger.decide("final batches", pays_for_longer, seconds=used))
-    return max(round(whole * (place + 1) / count), 1)
+    if place < 0 or count < 2:
+        return runs.length.batches, False
+    return max(round(runs.length.batches * (place + 1) / count), 1), place == count - 1
 
 
 def train_network(
@@ -109,18 +100,48 @@ def train_network(
     runs: CandidateRuns,
     judged: Sequence[str],
 ) -> tuple[BlendMember, int] | None:
-    """The chosen network with a fresh seed; None where the budget does not pay for it."""
-    batches = final_batches(entries, runs, judged)
+    """The chosen network with a fresh seed, and its batches; None where there is no time for it.
+
+    Where the seeds were at their best before they ended it stops there, unseen. Where they still rose
+    it goes on for as long as the budget pays for, and the mean dev score over all tasks says where it
+    was best: one look in a few for all tasks together, which favours no model.
+    """
+    batches, rising = best_batches(entries, runs, judged)
+    evaluations = None
+    if rising and (longer := _affordable_length(runs)) > batches:
+        batches, evaluations = longer, EVALUATIONS
     tasks = runs.template.load()
-    made = _final_runs(plan, runs.template, batches, runs.first_seed + FRESH)
-    done = _train(made, runs, batches, count=1)
+    made = _final_runs(plan, runs.template, batches, runs.first_seed + FRESH, evaluations)
+    done = _train(made, runs, batches)
     if done is None:
         return None
+    if evaluations is not None:
+        summaries = [run.folder(runs.study).summary() for run in made]
+        best = [each.best_step / each.step for each in summaries if each and each.best_step]
+        batches = max(round(batches * float(np.mean(best))), 1) if best else batches
     try:
         member = network_member(plan, done, tasks, runs.study, name=f"{NETWORK} {plan.name}")
     except RunError:  # an executor that keeps no models, as one of records alone
         return None
     return member, batches
+
+
+def _affordable_length(runs: CandidateRuns) -> int:
+    """The longest training, in doublings of the runs, that can be paid for, and on all rows as well."""
+    spending, whole = runs.spending, runs.length.batches
+
+    def longest() -> int:
+        found = whole
+        while found < MOST_LONGER * whole:
+            if spending.cost(runs.name, 2 * found, BOTH) > spending.left:
+                break
+            found *= 2
+        return found
+
+    if not spending.by_clock:
+        return longest()
+    used = runs.timer.used()
+    return int(spending.ledger.decide("final batches", longest, seconds=used))
 
 
 def deliver(
@@ -179,19 +200,20 @@ def deliver(
     )
 
 
-def _final_runs(plan: Plan, template: Run, batches: int, seed: int) -> list[Run]:
-    """Runs that end where they are told, and keep what they have then."""
-    made = plan.runs(replace(template, steps=batches, reward=None), seeds=[seed])
-    return [replace(run, evaluate_every=None, patience=None) for run in made]
+def _final_runs(
+    plan: Plan, template: Run, batches: int, seed: int, evaluations: int | None = None
+) -> list[Run]:
+    """Runs that end where they are told, and keep what they have then, or at their best evaluation."""
+    template = replace(template, steps=batches, reward=None, patience=None)
+    made = plan.runs(template, seeds=[seed], evaluations=evaluations)
+    return made if evaluations else [replace(run, evaluate_every=None) for run in made]
 
 
-def _train(
-    made: Sequence[Run], runs: CandidateRuns, batches: int, *, count: int
-) -> Sequence[Run] | None:
+def _train(made: Sequence[Run], runs: CandidateRuns, batches: int) -> Sequence[Run] | None:
     """The runs, done; None where they cannot be paid for, fail or are stopped by the budget."""
     there = [run.folder(runs.study) for run in made]
     known = all(each.path.exists() and each.summary() is not None for each in there)
-    if not known and runs.spending.cost(runs.name, batches, count) > runs.spending.left:
+    if not known and runs.spending.cost(runs.name, batches) > runs.spending.left:
         return None
     begin = runs.timer.used()
     done = runs.executor.run(list(made), runs.study)
@@ -227,7 +249,7 @@ def _refitted(
     stretched = round(batches * min(1 + more / max(before, 1), MOST_STRETCH))
     template = replace(runs.template, source=RefitSource(source=runs.template.source))
     made = _final_runs(plan, template, stretched, seed + FRESH)
-    done = _train(made, runs, stretched, count=1)
+    done = _train(made, runs, stretched)
     if done is None:
         runs.notes.append(
             "There was no time to train the network again on train and dev rows: it stays as checked."

@@ -19,7 +19,7 @@ EVALUATED_PER_TRAINED = 3
 # be shorter. Where runs of the wished length are too long for that, fewer are planned, step by step.
 RUNS_PER_BUDGET = range(32, 13, -3)
 WISHED_PASSES = 3  # over all rows: in shorter runs, candidates have not parted yet
-MOST_PASSES = 20  # over all rows: longer runs only memorise them, at the price of seeds
+MOST_PASSES = 60  # over all rows: longer runs only memorise them, at the price of seeds
 FEWEST_BATCHES_OF_A_TASK = 24  # in a run: with fewer, what is compared is where training began
 FEW_ROWS = 4_000  # of all tasks, on which a small model trains faster than a process starts
 

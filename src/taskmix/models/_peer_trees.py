@@ -21,7 +21,7 @@ from taskmix.tasks import MISSING
 
 ITERATIONS = (10, 20, 40, 80, 160)  # to choose from
 USUAL_ITERATIONS = 40  # where there are no dev rows to choose by
-FEW_ROWS = 100  # of a task on average; below, trees have nothing to part
+FEW_ROWS = 30  # of a task on average; below, trees have nothing to part
 MOST_CLASSES = 20  # a tree each and iteration
 Values: TypeAlias = NDArray[np.float64]
 
