@@ -38,7 +38,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # One torch thread a process and one process a core: threads within a run lose on few cores. Each process
 # begins with one half of the tests, so that what a file's tests share is made once.
 test: setup
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal -m 'not slow and not paper'
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal --durations 10 -m 'not slow and not paper'
 
 test-slow: setup
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -m 'slow or paper' --timeout 3600
