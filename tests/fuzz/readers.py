@@ -585,7 +585,7 @@ def all_readers() -> list[Reader]:
         Reader("cached encoding", encoded_name, (encoded,), _encoded, splits, refit_encoding),
         Reader("trained model", "m/model.json", (model.pop("m/model.json"),), _trained, model),
         Reader("model.json and its files", "m/model.json", (LISTED,), _replaced, LISTED_FILES),
-        Reader("advise.json", "advise.json", (DECIDED,), _ledger),
+        Reader("ledger.json", "ledger.json", (DECIDED,), _ledger),
         Reader("summary of sequences", "summary.json", (SUMMARY,), _summarised),
         Reader("parquet, references", "r.parquet", _referring(), _rows("r.parquet")),
         Reader("mixture", "mixture.safetensors", (_saved_mixture(),), _model, refit=refit_state),

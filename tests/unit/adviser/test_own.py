@@ -94,7 +94,7 @@ def test_a_module_s_answers_have_the_promised_score_and_only_its_maker_can_keep_
     advised = taskmix.advise(tasks, model=encoder, out=tmp_path, **QUICK)
     delivered = advised.advice.delivered
     assert delivered is not None
-    assert not delivered.peers
+    assert not delivered.final.peers
     assert not delivered.is_refitted
     assert not (tmp_path / "model").exists()
     found = advised.predict([row for row, _ in tasks["a"][2]], "a")

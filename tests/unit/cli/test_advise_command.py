@@ -47,12 +47,12 @@ def test_advice_is_a_plan_a_page_and_a_few_lines(
     assert Plan.load(out / "plan.json") == plan
     assert len(list(Study(out).runs())) == trained, "asking twice costs once"
 
-    words = ("train", folder, "--plan", out / "plan.json", "--steps", "10", "--out", tmp_path / "s")
+    words = ("train", folder, "--plan", out / "plan.json", "--steps", "13", "--out", tmp_path / "s")
     assert cli(*words, "--json") == 0
     assert len(list(Study(tmp_path / "s").runs())) == len(plan.parts)
     compared = json.loads(cli.said().out)["comparison"]
     assert {row["task"] for row in compared["rows"]} == set(plan.targets)
-    assert "another training: it was trained for 10 batches" in compared["lines"][1]
+    assert "another training: it was trained for 13 batches" in compared["lines"][1]
 
 
 def test_a_second_adviser_on_a_study_says_so_and_trains_nothing(

@@ -86,7 +86,6 @@ REFUSED = {  # the beginning of a line, its ends, and what is said of each
     "advise TEXTS": [
         ("--budget soon", "A budget should be a time"),
         ("--target nowhere", "should be one of the tasks"),
-        ("--budget 20-steps", "Give at least 96-steps"),
     ],
     "laws simulate TEXTS --out made": [
         ("--alpha 0.9", "or --real should name one"),
