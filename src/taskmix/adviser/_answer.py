@@ -278,6 +278,11 @@ def _division(advice: Advice, race: Race, chosen: Plan) -> str:
         count = len(race.alike)
         alike = f"all {count}" if count == tried else f"the {count} first of {tried}"
         within = f"{100 * race.within:.1f} points"
+        if 2 * count < tried:
+            return (
+                f"The {count} best of {tried} candidates are within {within} of each other, and every "
+                f"other is worse ({level}). Take the plainest of them: {lowered}."
+            )
         return (
             f"How you divide hardly matters here: {alike} candidates are within {within} ({level}). "
             f"Take the plainest: {lowered}."
